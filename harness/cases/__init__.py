@@ -1,0 +1,37 @@
+"""What is run: everything a case file needs is importable from here."""
+
+from harness.cases.buffer import Buffer, empty
+from harness.cases.fills import (
+    Arange,
+    Constant,
+    Integers,
+    Normal,
+    Permutation,
+    Pointers,
+    Poison,
+    Special,
+    Uniform,
+    Values,
+)
+from harness.cases.kernel_case import CaseInstance, CaseTemplate, KernelCase, Launch, Tolerance, case
+
+__all__ = [
+    "Arange",
+    "Buffer",
+    "CaseInstance",
+    "CaseTemplate",
+    "Constant",
+    "Integers",
+    "KernelCase",
+    "Launch",
+    "Normal",
+    "Permutation",
+    "Pointers",
+    "Poison",
+    "Special",
+    "Tolerance",
+    "Uniform",
+    "Values",
+    "case",
+    "empty",
+]

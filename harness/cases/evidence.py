@@ -1,0 +1,129 @@
+"""What a run leaves behind. Plain data: picklable, and JSON through `dataclasses.asdict`.
+
+The chain is Evidence (facts, made where the case ran) -> Verdict (made by `harness.verdicts`)
+-> Record (everything about one run of the suite, made by `harness.reports`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from harness.cases.location import SourceLocation
+
+# Stages every target has, in order. A target adds its own (each pass by its name) between
+# "ttir" and "simulate". Stages are always referred to by name.
+COMMON_STAGES = ("collect", "reference", "frontend", "ttir", "simulate", "compare")
+
+
+@dataclass(frozen=True)
+class LaunchEvidence:
+    """One kernel launch. `simulated` is False where the host or real hardware ran it."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    programs: int
+    simulated: bool
+    compile_seconds: float = 0.0
+    simulate_seconds: float = 0.0
+    replayed: bool = False
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """How one buffer differs from its golden.
+
+    Values are text (repr of the element), so that int64 and fp8 alike survive JSON.
+    `error_shape` is one phrase: "one element", "tail of each row", "every 7th column",
+    "a tile", "everything", "still poison", "shifted by 7".
+    `writers` are program ids (x, y, z) that wrote the first mismatching elements.
+    """
+
+    wrong: int
+    total: int
+    first_index: tuple[int, ...]
+    got: str
+    want: str
+    max_absolute: float
+    max_relative: float
+    max_ulp: float
+    error_shape: str
+    writers: tuple[tuple[int, int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class BufferEvidence:
+    """One buffer of the case after the run. `role` is measured: "in", "out", "inout" or "unused"."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    role: str
+    compared: bool
+    reason: str = ""  # why it was not compared
+    tolerance: str = "exact"
+    ulp_histogram: dict[str, int] = field(default_factory=dict)
+    mismatch: Mismatch | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something a check found that is not a trap.
+
+    `kind` is a bucket name: "race", "uninitialised-read", "wrote-outside", "input-changed",
+    "not-simulated".
+    """
+
+    kind: str
+    buffer: str
+    message: str
+    where: SourceLocation | None = None
+    other: SourceLocation | None = None  # the other access of a race
+    programs: tuple[tuple[int, int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The first thing that went wrong. `kind` is the exception's class name, or one of
+    "Signal:SIGSEGV", "Exit:3", "Timeout", "OutOfMemory" when the process did not survive."""
+
+    stage: str
+    kind: str
+    message: str
+    where: SourceLocation | None = None
+    hint: str = ""
+    traceback: str = ""
+    log: str = ""  # tail of stderr: evidence for the text patterns, never parsed first
+
+
+@dataclass
+class Evidence:
+    """Everything one run of one case on one target found out."""
+
+    case: str  # node id
+    target: str
+    stage: str = "collect"  # the last stage entered
+    launches: list[LaunchEvidence] = field(default_factory=list)
+    buffers: list[BufferEvidence] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    failure: Failure | None = None
+    seconds: dict[str, float] = field(default_factory=dict)  # by stage
+    output: str = ""  # what the kernel printed (tl.device_print)
+    artifacts: str = ""  # folder holding kernel, IR and buffers; only for failures
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`outcome` is "pass", "fail", "refused", "skip" or "void"; `bucket` is "" for a pass."""
+
+    case: str
+    target: str
+    outcome: str
+    stage: str
+    bucket: str
+    summary: str  # one line for a person
+    evidence: Evidence
+
+    @property
+    def is_failure(self) -> bool:
+        """True where a person must look: as lit's result codes carry isFailure."""
+        return self.outcome in ("fail", "void")

@@ -1,0 +1,208 @@
+"""A kernel case: kernel, buffers, grid and reference, and the decorator that declares a family of them.
+
+    @case(dtype=["fp32", "bf16"], shape=[(62, 1000), (1, 7)])
+    def softmax(dtype, shape):
+        rows, cols = shape
+        return KernelCase(
+            softmax_kernel,
+            grid=(rows,),
+            args=dict(x=Buffer(shape, dtype), out=empty(shape, dtype), n=cols, BLOCK=1024),
+            reference=lambda x: {"out": x.softmax(-1)},
+        )
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.cases.buffer import Buffer
+from harness.cases.location import SourceLocation
+from harness.errors import CaseError
+
+Grid = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """A tolerance wider than the documented one, and why; `ulp` counts units of the golden's last
+    place, `absolute` is in the buffer's units."""
+
+    reason: str
+    ulp: float = 0.0
+    absolute: float = 0.0
+    relative: float = 0.0
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One `kernel[grid](**args)`. The grid is X first; `options` are num_warps, num_stages, ..."""
+
+    kernel: Any
+    grid: Grid
+    args: Mapping[str, Any]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class KernelCase:
+    """One case, ready to run.
+
+    kernel     a `@triton.jit` function (autotune and heuristics decorators included)
+    grid       1 to 3 integers of zero or more, X first
+    args       by parameter name: Buffer, list of Buffers, int, float, bool, None, a torch dtype's
+               triton counterpart, or a constexpr's value
+    reference  called with the arguments it names (buffers as torch tensors in their own layout, floats
+               in float64 unless `exact_dtype`; buffers that start as poison keep their dtype); returns
+               {buffer name: tensor}, or one tensor when the kernel writes one buffer
+    options    num_warps, num_stages, num_ctas, ...
+    then       further launches over the same buffers, in order
+    exact_dtype   the reference must see the case's own dtypes (casts, bit operations)
+    reduction  the number of terms added into one output element, where the harness cannot tell: the
+               float tolerance grows with it (see docs/goldens.md)
+    tolerance  a wider tolerance, with its reason
+    signed_zeros  -0.0 and 0.0 are different results
+    ordered_atomics  the result depends on the order in which programs reach their atomics, as defined
+               by the executor; real hardware cannot be expected to agree
+    """
+
+    kernel: Any
+    grid: Grid
+    args: Mapping[str, Any]
+    reference: Callable[..., Any] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    then: Sequence[Launch] = ()
+    exact_dtype: bool = False
+    reduction: int = 1
+    tolerance: Tolerance | None = None
+    signed_zeros: bool = False
+    ordered_atomics: bool = False
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        return (Launch(self.kernel, self.grid, self.args, self.options), *self.then)
+
+    @property
+    def buffers(self) -> dict[str, Buffer]:
+        """Every buffer by name, in order of first use. Items of a list are `name[0]`, `name[1]`, ..."""
+        found: dict[str, Buffer] = {}
+        for launch in self.launches:
+            for name, value in launch.args.items():
+                for key, buffer in _named_buffers(name, value):
+                    if found.setdefault(key, buffer) is not buffer:
+                        raise CaseError(f"two launches use the name {key!r} for different buffers")
+        return found
+
+
+@dataclass(frozen=True)
+class CaseTemplate:
+    """A decorated function and its parameters: every combination is one case."""
+
+    name: str
+    build: Callable[..., KernelCase]
+    parameters: Mapping[str, Sequence[Any]]
+    where: SourceLocation
+    marks: tuple[Any, ...] = ()
+
+    def instances(self) -> list[CaseInstance]:
+        """All combinations, the first parameter varying slowest; ids are unique and stable."""
+        names = list(self.parameters)
+        instances = []
+        for values in itertools.product(*self.parameters.values()):
+            chosen = dict(zip(names, values, strict=True))
+            instances.append(CaseInstance(self, chosen, "-".join(_id_of(value) for value in values)))
+        return instances
+
+
+@dataclass(frozen=True)
+class CaseInstance:
+    """One combination of a template's parameters; `build()` makes its KernelCase."""
+
+    template: CaseTemplate
+    chosen: Mapping[str, Any]
+    parameter_id: str
+
+    def build(self) -> KernelCase:
+        """Raises CaseError, at the template's line, when the case does not describe a run."""
+        try:
+            built = self.template.build(**self.chosen)
+        except CaseError as error:
+            raise CaseError(error.what, error.where or self.template.where, error.hint) from error
+        except Exception as error:
+            raise CaseError(
+                f"building the case raised {type(error).__name__}: {error}", self.template.where
+            ) from error
+        if not isinstance(built, KernelCase):
+            raise CaseError(f"{self.template.name} must return a KernelCase", self.template.where)
+        validate(built, self.template.where)
+        return built
+
+
+def case(marks: Sequence[Any] = (), **parameters: Sequence[Any]) -> Callable[[Callable[..., KernelCase]], CaseTemplate]:
+    """Declares a family of cases: one for every combination of the parameters.
+
+    `marks` are pytest marks (`pytest.mark.slow`). A parameter's values may be anything; numbers, strings,
+    tuples and dtypes give readable ids.
+    """
+
+    def decorate(build: Callable[..., KernelCase]) -> CaseTemplate:
+        where = SourceLocation(inspect.getfile(build), build.__code__.co_firstlineno)
+        named = set(inspect.signature(build).parameters)
+        if named != set(parameters):
+            raise CaseError(
+                f"case {build.__name__} takes {sorted(named)} but is given values for {sorted(parameters)}", where
+            )
+        return CaseTemplate(build.__name__, build, dict(parameters), where, tuple(marks))
+
+    return decorate
+
+
+def validate(built: KernelCase, where: SourceLocation) -> None:
+    """Raises CaseError at `where` for a grid or argument no launch could have."""
+    for launch in built.launches:
+        _check_grid(launch.grid, where)
+        _check_arguments(launch, where)
+
+
+def _check_grid(grid: Any, where: SourceLocation) -> None:
+    if not isinstance(grid, tuple) or not 1 <= len(grid) <= 3:
+        raise CaseError(f"grid {grid!r} must be a tuple of 1 to 3 integers", where)
+    if any(isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in grid):
+        raise CaseError(f"grid {grid!r} must be integers of zero or more", where)
+
+
+def _check_arguments(launch: Launch, where: SourceLocation) -> None:
+    parameters = parameter_names(launch.kernel)
+    unknown = sorted(set(launch.args) - set(parameters))
+    if unknown:
+        raise CaseError(f"the kernel has no parameter {unknown[0]!r}", where, f"it has {', '.join(parameters)}")
+
+
+def parameter_names(kernel: Any) -> list[str]:
+    """The kernel's parameter names, through autotune and heuristics decorators."""
+    while not hasattr(kernel, "arg_names"):
+        if not hasattr(kernel, "fn"):
+            raise CaseError(f"{kernel!r} is not a @triton.jit function")
+        kernel = kernel.fn
+    return list(kernel.arg_names)
+
+
+def _named_buffers(name: str, value: Any) -> list[tuple[str, Buffer]]:
+    if isinstance(value, Buffer):
+        return [(name, value)]
+    if isinstance(value, (list, tuple)):
+        return [(f"{name}[{i}]", item) for i, item in enumerate(value) if isinstance(item, Buffer)]
+    return []
+
+
+def _id_of(value: Any) -> str:
+    """How a parameter reads in a node id: (62, 1000) is 62x1000; nothing depends on hashes or addresses."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return "x".join(_id_of(item) for item in value)
+    name = getattr(value, "__name__", None)
+    return (name or str(value)).replace(" ", "")

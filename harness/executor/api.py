@@ -1,0 +1,46 @@
+"""What goes into a launch of the executor and what comes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from harness.cases.evidence import Finding
+from harness.executor.memory import Allocation
+
+
+@dataclass(frozen=True)
+class PointerArgument:
+    """A pointer to `allocation.bytes[byte_offset]`."""
+
+    allocation: Allocation
+    byte_offset: int = 0
+
+
+@dataclass(frozen=True)
+class ExecutorOptions:
+    """checks   "fast": bounds and assertions; "full": also uninitialised reads, writes outside the
+                view and races between programs
+    threads  programs of independent batches run on this many threads
+    batch_elements  elements of the widest value that one batch of programs aims at
+    max_steps  loop iterations of one program before the watchdog stops it
+    """
+
+    checks: Literal["fast", "full"] = "fast"
+    threads: int = 1
+    batch_elements: int = 1 << 18
+    max_steps: int = 50_000_000
+
+
+@dataclass
+class LaunchResult:
+    """loads and stores name the allocations the programs touched (atomics count as both)."""
+
+    programs: int
+    loads: set[str] = field(default_factory=set)
+    stores: set[str] = field(default_factory=set)
+    findings: list[Finding] = field(default_factory=list)
+    output: list[str] = field(default_factory=list)  # lines of tl.device_print
+
+
+Argument = PointerArgument | int | float | bool
