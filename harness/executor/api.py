@@ -18,6 +18,21 @@ class PointerArgument:
 
 
 @dataclass(frozen=True)
+class DescriptorArgument:
+    """A host-side tensor descriptor (`!tt.tensordesc` parameter); its block is in the parameter's type.
+
+    shape and strides count elements; the function also takes each of them as an integer parameter
+    right after the descriptor. padding is "zero" or "nan".
+    """
+
+    base: PointerArgument
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    padding: str = "zero"
+    round_f32_to_tf32: bool = False
+
+
+@dataclass(frozen=True)
 class ExecutorOptions:
     """checks   "fast": bounds and assertions; "full": also uninitialised reads, writes outside the
                 view and races between programs
@@ -43,4 +58,4 @@ class LaunchResult:
     output: list[str] = field(default_factory=list)  # lines of tl.device_print
 
 
-Argument = PointerArgument | int | float | bool
+Argument = PointerArgument | DescriptorArgument | int | float | bool
