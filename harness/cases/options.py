@@ -1,0 +1,24 @@
+"""How a case is to be run, as asked for on the command line: the same for every case of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Checks = Literal["fast", "full"]
+CHECKS: tuple[Checks, ...] = ("fast", "full")
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """checks     "fast": bounds, assertions and goldens; "full": also uninitialised reads, writes outside
+               the view, changed inputs and races
+    threads    of one case; a suite gets its parallelism from running several cases at once
+    artifacts  folder, this case's own, for what explains a failure (kernel, IR, buffers); "" keeps nothing
+    machine    name of, or path to, the description of the machine to simulate; "" is the target's default
+    """
+
+    checks: Checks = "fast"
+    threads: int = 1
+    artifacts: str = ""
+    machine: str = ""
