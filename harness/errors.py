@@ -6,7 +6,10 @@ The type decides the bucket (see `harness.verdicts`): text is never parsed to cl
 
 from __future__ import annotations
 
-from harness.cases.location import SourceLocation
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # harness.cases itself raises these errors
+    from harness.cases.location import SourceLocation
 
 
 class HarnessError(Exception):

@@ -1,0 +1,158 @@
+"""The buckets: the label a failure is counted under, the layer that owns it, and what to do next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """`owner` is the layer a person of which should look; `meaning` and `next_step` are one sentence each."""
+
+    name: str
+    owner: str
+    meaning: str
+    next_step: str
+
+
+# In the order in which a run meets them: tables and reports keep it.
+BUCKETS: tuple[Bucket, ...] = (
+    Bucket(
+        "collect",
+        "case author",
+        "The case file does not describe a case: it does not import, or a grid, dtype or buffer is wrong.",
+        "Mend the case file at the line named in the message.",
+    ),
+    Bucket(
+        "reference",
+        "case author",
+        "The reference is missing, failed, or gave no golden for a buffer that the kernel wrote.",
+        "Make the reference return one tensor for every buffer the kernel writes.",
+    ),
+    Bucket(
+        "frontend",
+        "Triton front end",
+        "Triton's front end refused the kernel's Python.",
+        "Read the compilation error; if the kernel is legal Triton, report it to Triton with kernel.py.",
+    ),
+    Bucket(
+        "unsupported-op",
+        "harness semantics",
+        "The executor has no meaning for an op, type or attribute, or cannot read the IR that holds it.",
+        "Add the op to harness/ir and harness/semantics (docs/adding-an-op.md).",
+    ),
+    Bucket(
+        "refused",
+        "target lowering",
+        "The lowering said, with a reason, that it cannot place this kernel on the machine.",
+        "Read the reason; list the case as a known failure, or teach the lowering.",
+    ),
+    Bucket(
+        "compiler-crash",
+        "compiler",
+        "A pass returned failure, or the compiler asserted, aborted or segfaulted.",
+        "Rerun the last IR of the failure folder through the pass that the stage names.",
+    ),
+    Bucket(
+        "verifier",
+        "compiler",
+        "A pass left IR behind that does not verify.",
+        "Compare the IR before and after the pass that the stage names.",
+    ),
+    Bucket(
+        "trap-out-of-bounds",
+        "kernel or compiler",
+        "A program touched memory outside every buffer its pointer may point into.",
+        "Look at the mask and the bounds at the kernel line named; then bisect the passes.",
+    ),
+    Bucket(
+        "trap-other",
+        "kernel or compiler",
+        "The simulator stopped a program: a misaligned access, a device assertion, a deadlock or the watchdog.",
+        "Look at the kernel line and the program id in the message.",
+    ),
+    Bucket(
+        "race",
+        "kernel or compiler",
+        "Two programs touched the same element, at least one wrote it, and nothing orders them.",
+        "Look at both kernel lines named; make one an atomic or give each program its own elements.",
+    ),
+    Bucket(
+        "uninitialised-read",
+        "kernel or compiler",
+        "A program read memory that nobody had written.",
+        "Look at the mask of the load at the kernel line named.",
+    ),
+    Bucket(
+        "wrote-outside",
+        "kernel or compiler",
+        "A program wrote inside the allocation but outside the view, such as a hole between strided rows.",
+        "Look at the strides of the store at the kernel line named.",
+    ),
+    Bucket(
+        "input-changed",
+        "kernel or compiler",
+        "A buffer that the kernel only reads does not hold what it held before the launch.",
+        "Find what else writes to that storage: an alias, or a store through the wrong pointer.",
+    ),
+    Bucket(
+        "wrong-values",
+        "kernel or compiler",
+        "The run finished and a buffer differs from its golden.",
+        "Read the shape of the error in the report, then bisect the passes for the first that diverges.",
+    ),
+    Bucket(
+        "not-simulated",
+        "target",
+        "No launch was simulated, or part of the case ran on the host, so the values prove nothing.",
+        "Find why the launch went elsewhere; the evidence lists every launch and who ran it.",
+    ),
+    Bucket(
+        "timeout",
+        "kernel or target",
+        "The case ran past --case-timeout and was stopped.",
+        "Rerun it alone with a longer --case-timeout; the stage says what it was doing.",
+    ),
+    Bucket(
+        "out-of-memory",
+        "kernel or target",
+        "The case asked for more memory than it may have, or the system stopped it for its use of memory.",
+        "Make the case smaller, or run it alone to see whether it needs that much.",
+    ),
+    Bucket(
+        "environment",
+        "machine",
+        "The machine, not the code: an unsupported version, a missing package, a full disk, a signal from outside.",
+        "Put the machine right and run again; no case is to blame.",
+    ),
+    Bucket(
+        "harness-crash",
+        "harness",
+        "The harness itself broke while it simulated or compared: an untyped error or a native crash of its own.",
+        "Report it to this project with the failure folder.",
+    ),
+    Bucket(
+        "void",
+        "machine",
+        "The run proves nothing: the toolchain changed under it, or an old result was replayed.",
+        "Run again while nothing rebuilds or reinstalls the toolchain.",
+    ),
+    Bucket(
+        "other",
+        "harness",
+        "Nothing typed, no stage and no pattern says what this is.",
+        "Give the failure a typed exception, or add a pattern to harness/verdicts/patterns.json.",
+    ),
+)
+
+_BY_NAME = {bucket.name: bucket for bucket in BUCKETS}
+BUCKET_NAMES: tuple[str, ...] = tuple(_BY_NAME)
+
+
+def bucket_named(name: str) -> Bucket:
+    """The bucket called `name`. Raises UsageError, listing the known names."""
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    raise UsageError(f"no bucket is called {name!r}", hint=f"one of: {', '.join(BUCKET_NAMES)}")
