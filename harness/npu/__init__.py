@@ -1,0 +1,1 @@
+"""The simulated NPU: a Triton backend whose compiled program runs on the executor."""

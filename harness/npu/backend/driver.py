@@ -1,0 +1,156 @@
+"""Loads and launches compiled kernels: what Triton calls a driver, with the simulator behind it."""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import TYPE_CHECKING, Any
+
+from triton.backends.compiler import GPUTarget
+from triton.backends.driver import DriverBase
+
+from harness.npu.backend.compiler import BACKEND_NAME, PIPELINES, WARP_SIZE
+
+if TYPE_CHECKING:
+    import torch
+
+    from harness.npu.loader import LoadedKernel
+
+# The simulator has no limit on either; Triton refuses a kernel that asks for more.
+MAX_SHARED_MEMORY = 1 << 40
+MAX_THREADS = 1 << 30
+
+
+class NpuDriver(DriverBase):
+    """The driver of the simulated NPU. `arch` picks a row of `compiler.PIPELINES`."""
+
+    def __init__(self, arch: str = "simulated") -> None:
+        super().__init__()
+        self.arch = arch
+        self.utils = NpuUtils()
+        self.launcher_cls = NpuLauncher
+
+    @classmethod
+    def is_active(cls) -> bool:
+        """Only when asked for: a machine with a GPU keeps its own driver, and Triton refuses two."""
+        return os.environ.get("TRITON_DEFAULT_BACKEND") == BACKEND_NAME
+
+    def get_current_target(self) -> GPUTarget:
+        return GPUTarget(BACKEND_NAME, self.arch, WARP_SIZE)
+
+    def get_current_device(self) -> int:
+        """A number that no GPU has: the JIT keeps its compiled kernels by device, whoever the driver is."""
+        return -1 - list(PIPELINES).index(self.arch)
+
+    def set_current_device(self, device: int) -> None:
+        """There is one device."""
+
+    def get_current_stream(self, device: int | None = None) -> int:
+        return 0
+
+    def get_active_torch_device(self) -> torch.device:
+        import torch
+
+        return torch.device("cpu")
+
+    def get_device_interface(self) -> Any:
+        from harness.npu import device_interface
+
+        return device_interface
+
+    def get_benchmarker(self) -> Any:
+        from harness.npu.device_interface import benchmark
+
+        return benchmark
+
+    def get_empty_cache_for_benchmark(self) -> torch.Tensor:
+        import torch
+
+        return torch.empty(0, dtype=torch.int32)
+
+    def clear_cache(self, cache: torch.Tensor) -> None:
+        """A functional simulator has no cache to flush."""
+
+    def map_python_to_cpp_type(self, ty: str) -> str:
+        return "void*" if ty.startswith("*") else CPP_TYPES[ty]
+
+
+CPP_TYPES = {
+    "i1": "int8_t",
+    "i8": "int8_t",
+    "i16": "int16_t",
+    "i32": "int32_t",
+    "i64": "int64_t",
+    "u1": "uint8_t",
+    "u8": "uint8_t",
+    "u16": "uint16_t",
+    "u32": "uint32_t",
+    "u64": "uint64_t",
+    "fp16": "float",
+    "bf16": "float",
+    "fp32": "float",
+    "f32": "float",
+    "fp64": "double",
+}
+
+
+class NpuUtils:
+    """`driver.utils`, as Triton's CompiledKernel uses it."""
+
+    def __init__(self) -> None:
+        from harness.npu.loader import load_kernel
+
+        # One plan per program text and kernel: the whole input of the plan is the key.
+        self._load = functools.lru_cache(maxsize=512)(load_kernel)
+
+    def load_binary(
+        self, name: str, kernel: bytes, shared: int, device: int
+    ) -> tuple[LoadedKernel, LoadedKernel, int, int, int]:
+        """(module, function, registers, spills, most threads). Raises UnsupportedOp or ParseError."""
+        loaded = self._load(name, kernel)
+        return loaded, loaded, 0, 0, MAX_THREADS
+
+    def unload_module(self, module: LoadedKernel) -> None:
+        """Plans are plain Python objects."""
+
+    def get_device_properties(self, device: int) -> dict[str, int]:
+        """The properties that Triton and kernels' host code ask for."""
+        return {
+            "max_shared_mem": MAX_SHARED_MEMORY,
+            "max_num_regs": 1 << 16,
+            "multiprocessor_count": 1,
+            "warpSize": WARP_SIZE,
+            "sm_clock_rate": 1_000_000,
+            "mem_clock_rate": 1_000_000,
+            "mem_bus_width": 1024,
+        }
+
+    def set_printf_fifo_size(self, size: int) -> None:
+        """What a kernel prints is never dropped."""
+
+
+class NpuLauncher:
+    """Runs one compiled kernel; Triton makes one for each."""
+
+    def __init__(self, src: Any, metadata: Any) -> None:
+        self.signature = dict(src.signature)
+
+    def __call__(
+        self,
+        grid_x: int,
+        grid_y: int,
+        grid_z: int,
+        stream: int,
+        function: LoadedKernel,
+        packed_metadata: Any,
+        launch_metadata: Any,
+        enter_hook: Any,
+        exit_hook: Any,
+        *arguments: Any,
+    ) -> None:
+        """Raises a Trap when the simulator stops a program, UsageError for an argument it cannot see."""
+        if enter_hook is not None:
+            enter_hook(launch_metadata)
+        function.launch((grid_x, grid_y, grid_z), self.signature, arguments)
+        if exit_hook is not None:
+            exit_hook(launch_metadata)

@@ -1,0 +1,49 @@
+"""A compiled program, ready to launch: its text is parsed and planned once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.executor.api import LaunchResult
+from harness.executor.memory import Memory
+from harness.npu.arguments import bind_arguments
+from harness.npu.session import LaunchRecord, current_session
+
+
+@dataclass(frozen=True)
+class LoadedKernel:
+    """`plan` is the executor's and opaque here; `text` is the program it was made from."""
+
+    name: str
+    text: str
+    plan: Any
+
+    def launch(self, grid: tuple[int, int, int], signature: Mapping[str, Any], values: Sequence[Any]) -> LaunchResult:
+        """Executes the kernel over a grid (x, y, z) and tells the current session. Raises Trap or UsageError."""
+        from harness.executor import launch
+
+        session = current_session()
+        memory = Memory()
+        for allocation in session.memory.allocations:
+            memory.add(allocation)
+        arguments = bind_arguments(signature, values, memory)
+        session.enter_stage("simulate")
+        started = time.perf_counter()
+        result = launch(self.plan, grid, arguments, memory, session.options)
+        seconds = time.perf_counter() - started
+        session.launches.append(LaunchRecord(self.name, grid, result, seconds, self.text))
+        session.emit(result.output)
+        return result
+
+
+def load_kernel(name: str, program: bytes) -> LoadedKernel:
+    """Parses and plans a program. Raises ParseError for text that is not IR, UnsupportedOp for an op
+    without a meaning."""
+    from harness.executor import compile_module
+    from harness.ir import parse_module
+
+    text = program.decode()
+    return LoadedKernel(name, text, compile_module(parse_module(text, name), name))

@@ -1,0 +1,72 @@
+"""How a harness run watches the launches inside it.
+
+Triton's JIT calls our driver with nothing but arguments, so what a run wants to add (named memory,
+checks, a stage callback) and to learn (roles, findings, output) travels in a context variable. A plain
+script has no session and gets the defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from harness.executor.api import ExecutorOptions, LaunchResult
+from harness.executor.memory import Memory
+
+
+@dataclass(frozen=True)
+class LaunchRecord:
+    """One launch that ran: its positional grid (x, y, z), what the executor found, and the IR it executed."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    result: LaunchResult
+    seconds: float
+    text: str
+
+
+def _ignore(stage: str) -> None:
+    """Nobody asked to hear about stages."""
+
+
+def _print_lines(lines: list[str]) -> None:
+    for line in lines:
+        print(line)
+
+
+@dataclass
+class Session:
+    """memory    named allocations every launch sees; tensors outside it are registered per launch
+    options   how to execute
+    enter_stage   called with "ttir", "simulate" as a launch gets there
+    emit      receives the lines of `tl.device_print` of one launch
+    benchmark_runs   timed runs of each configuration of an autotuned kernel
+    launches  every launch so far, in order
+    """
+
+    memory: Memory = field(default_factory=Memory)
+    options: ExecutorOptions = field(default_factory=ExecutorOptions)
+    enter_stage: Callable[[str], None] = _ignore
+    emit: Callable[[list[str]], None] = _print_lines
+    benchmark_runs: int = 3
+    launches: list[LaunchRecord] = field(default_factory=list)
+
+
+_session: ContextVar[Session | None] = ContextVar("harness_npu_session", default=None)
+
+
+def current_session() -> Session:
+    """The session of this context, or a fresh one with the defaults."""
+    return _session.get() or Session()
+
+
+@contextmanager
+def use_session(session: Session) -> Iterator[Session]:
+    """Launches inside the block belong to `session`."""
+    token = _session.set(session)
+    try:
+        yield session
+    finally:
+        _session.reset(token)
