@@ -27,8 +27,9 @@ def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 class Buffer:
     """A tensor argument of a kernel.
 
-    shape, strides and offset count elements; strides default to row-major. `alignment` is the exact
-    power of two that divides the address of element 0 (16 by default; 4 means "4 but not 8").
+    shape, strides and offset count elements; strides default to row-major. `alignment` is the power of
+    two that divides the address of element 0; below 16 it is exact: 4 means "4 but not 8" (from 16 on
+    Triton makes no difference, and 16, the default, means "16 or more"). A view is where its buffer is.
     Two arguments that name the same Buffer object, or views of it, share memory.
     """
 

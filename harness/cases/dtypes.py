@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from harness.errors import CaseError
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
 
 
@@ -27,6 +28,14 @@ class DType:
         import torch
 
         return getattr(torch, self.torch_name)
+
+    @property
+    def numpy(self) -> np.dtype:
+        """NumPy's own dtype, or that of ml_dtypes for bf16 and fp8: the same bits as `torch`."""
+        import ml_dtypes
+        import numpy as np
+
+        return np.dtype(getattr(ml_dtypes, self.torch_name, self.torch_name))
 
     def __str__(self) -> str:
         return self.name
