@@ -38,6 +38,10 @@ class UnsupportedVersion(HarnessError):
     """An installed Python, torch or Triton outside the supported range."""
 
 
+class EnvironmentFailed(HarnessError):
+    """The machine could not run a case: its process did not start or was ended from outside."""
+
+
 class CaseError(HarnessError):
     """A case file that does not describe a case: bad grid, unknown dtype, misspelt buffer."""
 

@@ -1,0 +1,141 @@
+"""What a forked child does: run one case, or import case files for the collection. It never returns."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import faulthandler
+import importlib
+import os
+import pickle
+import resource
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from harness.cases.evidence import Evidence, Failure
+from harness.cases.loading import find_instance, summarise
+from harness.cases.location import SourceLocation
+from harness.errors import CaseError, HarnessError
+from harness.isolation import wire
+from harness.isolation.messages import CaseRequest, Spawn, Stage
+
+_DUMP_SIGNAL = signal.SIGUSR1
+_PR_SET_PDEATHSIG = 1
+
+
+def serve(message: Spawn, job: int) -> NoReturn:
+    """Serves the socket `job` and ends the process; nothing of the zygote runs any further in it."""
+    status = 1
+    try:
+        _detach(message)
+        os.set_inheritable(job, False)
+        connection = socket.socket(fileno=job)
+        if message.request is None:
+            _serve_collection(connection)
+        else:
+            _serve_case(connection, message.request)
+        status = 0
+    except (EOFError, ConnectionError):
+        pass  # nobody is listening any more
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        # Not sys.exit: exit handlers belong to the zygote, and libraries' teardown is slow and may crash.
+        os._exit(status)
+
+
+def request_dump(pid: int) -> None:
+    """Makes a child that hangs write its Python stack to its stderr."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, _DUMP_SIGNAL)
+
+
+def _detach(message: Spawn) -> None:
+    os.setpgid(0, 0)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for source, descriptor in ((os.devnull, 0), (message.stdout, 1), (message.stderr, 2)):
+        opened = os.open(source, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        os.dup2(opened, descriptor)
+        os.close(opened)
+    faulthandler.enable(file=2)
+    faulthandler.register(_DUMP_SIGNAL, file=2, all_threads=True)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # If memory runs out, the system shall choose the case, not pytest.
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+
+
+def _serve_collection(connection: socket.socket) -> None:
+    """Answers each path with its list of CaseSummary, or with the CaseError that says what is wrong."""
+    while True:
+        path = wire.receive(connection)
+        try:
+            answer: Any = summarise(Path(path))
+        except CaseError as error:
+            answer = CaseError(error.what, error.where, error.hint)  # without its cause, which may not travel
+        except Exception as error:
+            answer = CaseError(f"listing its cases raised {type(error).__name__}: {error}", SourceLocation(path, 1))
+        try:
+            wire.send(connection, answer)
+        except (pickle.PicklingError, TypeError, AttributeError):
+            what = "a mark has arguments that cannot be sent to another process"
+            wire.send(connection, CaseError(what, SourceLocation(path, 1), "use plain values"))
+
+
+def _serve_case(connection: socket.socket, request: CaseRequest) -> None:
+    stages = ["collect"]
+
+    def enter_stage(name: str) -> None:
+        stages.append(name)
+        wire.send(connection, Stage(name))
+
+    if request.memory:
+        limit_memory(request.memory)
+    try:
+        evidence = _evidence(request, enter_stage)
+    except BaseException as error:
+        evidence = Evidence(request.node_id, request.target, stages[-1], failure=failure_of(error, stages[-1]))
+    wire.send(connection, evidence)
+
+
+def _evidence(request: CaseRequest, enter_stage: Callable[[str], None]) -> Evidence:
+    module, _, function = request.runner.partition(":")
+    run = getattr(importlib.import_module(module), function)
+    instance = find_instance(Path(request.file), request.name, request.parameter_id)
+    return run(instance, request.node_id, request.target, request.options, enter_stage)
+
+
+def failure_of(error: BaseException, stage: str) -> Failure:
+    """The failure that an exception nobody caught stands for; `sys.exit(3)` is "Exit:3"."""
+    trace = "".join(traceback.format_exception(error))
+    if isinstance(error, SystemExit):
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+        return Failure(stage, f"Exit:{code}", f"the case called sys.exit({error.code!r})", traceback=trace)
+    if is_out_of_memory(error):
+        return Failure(stage, "OutOfMemory", f"{type(error).__name__}: {error}", traceback=trace)
+    if isinstance(error, HarnessError):
+        return Failure(stage, type(error).__name__, error.what, error.where, error.hint, trace)
+    return Failure(stage, type(error).__name__, f"{type(error).__name__}: {error}", traceback=trace)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """torch has no type of its own for a failed allocation on the CPU, only the name of its allocator."""
+    if isinstance(error, MemoryError):
+        return True
+    return isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
+
+
+def limit_memory(extra: int) -> None:
+    """Lets this process allocate at most `extra` bytes more than it has; past it, allocations fail."""
+    fields = Path("/proc/self/statm").read_text(encoding="ascii").split()
+    data = int(fields[5]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_DATA, (data + extra, data + extra))

@@ -1,0 +1,100 @@
+"""What is said between the processes of a run. Plain data, all of it picklable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.cases.options import RunOptions
+
+
+@dataclass(frozen=True)
+class CaseRequest:
+    """One case to run in a process of its own.
+
+    file, name, parameter_id  find the case: the file is imported in that process
+    runner  "module:function", called with (instance, node id, target, options, enter_stage); gives Evidence
+    memory  bytes the process may add to what it has at its start; 0 is no limit
+    """
+
+    node_id: str
+    file: str
+    name: str
+    parameter_id: str
+    target: str
+    options: RunOptions = RunOptions()
+    runner: str = "harness.targets:run_case"
+    memory: int = 0
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The first message to a zygote: where to find modules, which to import, where children keep their files."""
+
+    search_path: tuple[str, ...]
+    preload: tuple[str, ...]
+    folder: str
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The zygote has imported everything."""
+
+
+@dataclass(frozen=True)
+class NotReady:
+    """The zygote cannot start: one sentence that says why."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Spawn:
+    """Fork a child that serves the socket sent along: one case, or the collection when `request` is None.
+
+    stdout, stderr   files that the child's output goes to
+    """
+
+    request: CaseRequest | None
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True)
+class Spawned:
+    pid: int
+
+
+@dataclass(frozen=True)
+class Dump:
+    """Make the child write its Python stack to its stderr."""
+
+    pid: int
+
+
+@dataclass(frozen=True)
+class Kill:
+    """Kill the child and all it has started."""
+
+    pid: int
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a child ended.
+
+    status      as os.waitpid gives it
+    peak_memory bytes resident at most
+    oom_kills   how often the system's out-of-memory killer struck while the child lived, whomever it hit
+    """
+
+    pid: int
+    status: int
+    peak_memory: int
+    oom_kills: int
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The case entered a stage."""
+
+    name: str

@@ -1,0 +1,244 @@
+"""Runs each case in a process of its own, so that whatever happens in it costs that case alone."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from harness.cases.evidence import Evidence, Failure
+from harness.cases.loading import CaseSummary
+from harness.cases.location import SourceLocation
+from harness.errors import CaseError, EnvironmentFailed, HarnessError
+from harness.isolation import wire
+from harness.isolation.messages import CaseRequest, Ended, Stage
+from harness.isolation.process import PRELOAD, Child, Zygote, ZygoteDied, tail
+
+# How long a process that has given its result may take to end.
+_LAST_BREATH_SECONDS = 10.0
+
+
+class IsolatedRunner:
+    """Runs cases one at a time in children of a zygote, which is started when first needed.
+
+    environment  variables that must be set before Triton is imported: a zygote serves one set of them
+    """
+
+    def __init__(self, environment: Mapping[str, str] | None = None, preload: tuple[str, ...] = PRELOAD) -> None:
+        self._environment = dict(environment or {})
+        self._preload = preload
+        self._zygote: Zygote | None = None
+        self._collector: Child | None = None
+
+    def run(self, request: CaseRequest, timeout: float) -> Evidence:
+        """Runs one case, for at most `timeout` seconds. Whatever it does, there is Evidence of it.
+
+        Raises EnvironmentFailed when no process for it can be started.
+        """
+        zygote, child = self._spawn(request)
+        try:
+            return self._watch(zygote, child, request, timeout)
+        except BaseException:
+            # Ctrl-C among them: the child is in an unknown state, and so is what we know of the zygote.
+            self.close()
+            raise
+        finally:
+            child.close()
+
+    def collect(self, path: Path, timeout: float) -> list[CaseSummary]:
+        """The cases of a file, imported in a child: a file whose import crashes or hangs costs that file alone.
+
+        Raises CaseError at a line of the file, or EnvironmentFailed when no process can be started.
+        """
+        if self._collector is None:
+            _, self._collector = self._spawn(None)
+        connection = self._collector.job
+        connection.settimeout(timeout)
+        try:
+            wire.send(connection, str(path))
+            answer = wire.receive(connection)
+        except (OSError, EOFError) as error:
+            raise CaseError(self._collector_end(error, timeout), SourceLocation(str(path), 1)) from None
+        if isinstance(answer, HarnessError):
+            raise answer
+        return answer
+
+    def end_collection(self) -> None:
+        """Lets go of the process that imports case files; the next `collect` starts another."""
+        if self._collector is not None:
+            self._collector.close()
+            self._collector = None
+
+    def close(self) -> None:
+        """Ends every process and removes their files."""
+        self.end_collection()
+        if self._zygote is not None:
+            self._zygote.close()
+            self._zygote = None
+
+    def _spawn(self, request: CaseRequest | None) -> tuple[Zygote, Child]:
+        """A child of the zygote there is, or of a new one if that is dead."""
+        try:
+            return self._spawn_once(request)
+        except ZygoteDied:
+            self.close()
+        try:
+            return self._spawn_once(request)
+        except ZygoteDied as error:
+            self.close()
+            last = str(error).strip().splitlines()[-1:] or ["it said nothing"]
+            raise EnvironmentFailed(f"the process that runs cases died at its start: {last[0]}") from error
+
+    def _spawn_once(self, request: CaseRequest | None) -> tuple[Zygote, Child]:
+        if self._zygote is None:
+            self._zygote = Zygote(self._environment, self._preload)
+        return self._zygote, self._zygote.spawn(request)
+
+    def _collector_end(self, error: Exception, timeout: float) -> str:
+        """Why the collecting process gave no answer; it is gone afterwards."""
+        assert self._collector is not None and self._zygote is not None
+        reason = f"did not end within {timeout:g} s (--case-timeout)"
+        if not isinstance(error, TimeoutError):
+            with contextlib.suppress(ZygoteDied):
+                ended = self._zygote.wait(self._collector, time.monotonic() + _LAST_BREATH_SECONDS)
+                reason = f"ended the process: {_how(ended.status)}" if ended else "broke the connection"
+        self._zygote.kill(self._collector)
+        self.end_collection()
+        return f"importing the case file {reason}"
+
+    def _watch(self, zygote: Zygote, child: Child, request: CaseRequest, timeout: float) -> Evidence:
+        journey = _Journey(request, time.monotonic())
+        deadline = journey.started + timeout
+        try:
+            timed_out = not _follow(zygote, child, journey, deadline)
+            if timed_out:
+                zygote.kill(child)  # what it may still say is too late to count
+            ended = zygote.wait(child, time.monotonic() + _LAST_BREATH_SECONDS)
+        except ZygoteDied:
+            self.close()
+            return journey.died(Failure(journey.stage, "EnvironmentFailed", "the process that runs cases died"), "")
+        if ended is None:  # not even a kill helped, or it gave its result and does not end
+            self.close()
+        if not timed_out:
+            _drain(child, journey)
+        log, output = tail(child.stderr), tail(child.stdout)
+        if journey.evidence is not None:
+            return _with_log(journey.evidence, log, output)
+        return journey.died(_death(journey.stage, ended, timeout if timed_out else None), log, output)
+
+
+class _Journey:
+    """What the child has told so far."""
+
+    def __init__(self, request: CaseRequest, started: float) -> None:
+        self.request = request
+        self.started = started
+        self.stage = "collect"
+        self.evidence: Evidence | None = None
+        self._entered = started
+        self._seconds: dict[str, float] = {}
+
+    def hear(self, message: Any) -> None:
+        if isinstance(message, Stage):
+            self._leave_stage()
+            self.stage = message.name
+        elif isinstance(message, Evidence):
+            self.evidence = message
+
+    def died(self, failure: Failure, log: str, output: str = "") -> Evidence:
+        """The evidence of a run that could give none itself."""
+        self._leave_stage()
+        return Evidence(
+            self.request.node_id,
+            self.request.target,
+            self.stage,
+            failure=replace(failure, log=log),
+            seconds=self._seconds,
+            output=output,
+            artifacts=self.request.options.artifacts,
+        )
+
+    def _leave_stage(self) -> None:
+        now = time.monotonic()
+        self._seconds[self.stage] = self._seconds.get(self.stage, 0.0) + now - self._entered
+        self._entered = now
+
+
+def _follow(zygote: Zygote, child: Child, journey: _Journey, deadline: float) -> bool:
+    """Listens until the child gives its result, hangs up or ends; False if the deadline came first."""
+    while journey.evidence is None:
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:
+            return False
+        readable, _, _ = select.select([child.job, zygote], [], [], remaining)
+        if child.job in readable and not _hear_one(child, journey, remaining):
+            return _wait_for_end(zygote, child, deadline)
+        if zygote in readable and zygote.wait(child, time.monotonic() + 0.001) is not None:
+            return True
+    return True
+
+
+def _wait_for_end(zygote: Zygote, child: Child, deadline: float) -> bool:
+    return zygote.wait(child, deadline) is not None
+
+
+def _hear_one(child: Child, journey: _Journey, timeout: float) -> bool:
+    """Takes in one message; False if there will be no more that can be read."""
+    child.job.settimeout(max(0.001, timeout))
+    try:
+        journey.hear(wire.receive(child.job))
+    except Exception:  # cut short, or not a message at all: the case's code can write to the socket too
+        return False
+    return True
+
+
+def _drain(child: Child, journey: _Journey) -> None:
+    """Takes in what an ended child left in its socket."""
+    while journey.evidence is None and select.select([child.job], [], [], 0)[0]:
+        if not _hear_one(child, journey, 1.0):
+            return
+
+
+def _with_log(evidence: Evidence, log: str, output: str) -> Evidence:
+    failure = evidence.failure
+    if failure is not None and log and not failure.log:
+        failure = replace(failure, log=log)
+    return replace(evidence, failure=failure, output=evidence.output or output)
+
+
+def _death(stage: str, ended: Ended | None, timeout: float | None) -> Failure:
+    """The failure of a process that did not live to give its evidence."""
+    if timeout is not None:
+        message = f"still running after {timeout:g} s (--case-timeout), in stage {stage}"
+        return Failure(stage, "Timeout", message)
+    if ended is None:
+        return Failure(stage, "Timeout", f"the process could not be ended, in stage {stage}")
+    if os.WIFSIGNALED(ended.status) and os.WTERMSIG(ended.status) == signal.SIGKILL and ended.oom_kills:
+        peak = f"{ended.peak_memory / 2**20:.0f} MiB"
+        return Failure(stage, "OutOfMemory", f"killed by the system for its use of memory ({peak}) in stage {stage}")
+    return Failure(stage, _kind(ended.status), f"the process ended in stage {stage}: {_how(ended.status)}")
+
+
+def _kind(status: int) -> str:
+    if os.WIFSIGNALED(status):
+        return f"Signal:{_signal_name(os.WTERMSIG(status))}"
+    return f"Exit:{os.waitstatus_to_exitcode(status)}"
+
+
+def _how(status: int) -> str:
+    if os.WIFSIGNALED(status):
+        return f"signal {_signal_name(os.WTERMSIG(status))}"
+    return f"exit status {os.waitstatus_to_exitcode(status)} without a result"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return str(number)

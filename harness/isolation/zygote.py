@@ -1,0 +1,153 @@
+"""The zygote: a process that imports everything once, runs nothing, and forks a child for each case.
+
+It has one thread, so that a fork copies all there is. It ends, with its children, when the process that
+started it does: the control socket closes. It owns the folder with the caches of its children.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import os
+import select
+import shutil
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.isolation import child, wire
+from harness.isolation.messages import Dump, Ended, Kill, NotReady, Ready, Setup, Spawn, Spawned
+
+
+@dataclass
+class _Child:
+    pid: int
+    handle: int  # pidfd: readable once the process has ended
+    oom_kills_before: int
+
+
+@dataclass
+class Zygote:
+    """Serves the control socket until it closes."""
+
+    control: socket.socket
+    children: dict[int, _Child] = field(default_factory=dict)
+
+    def serve(self) -> None:
+        while True:
+            handles = {one.handle: one for one in self.children.values()}
+            readable, _, _ = select.select([self.control, *handles], [], [])
+            for ready in readable:
+                if ready is not self.control:
+                    self._bury(handles[ready])
+            if self.control in readable and not self._obey():
+                return
+
+    def close(self) -> None:
+        """Kills every child that is left, with its process group."""
+        for one in list(self.children.values()):
+            _kill_group(one.pid)
+            os.waitpid(one.pid, 0)
+
+    def _obey(self) -> bool:
+        """Carries out one message; False when there will be no more."""
+        try:
+            message, descriptors = wire.receive_with_descriptors(self.control)
+        except (EOFError, ConnectionError):
+            return False
+        if isinstance(message, Kill):
+            self._signal(message.pid, _kill_group)
+        elif isinstance(message, Dump):
+            self._signal(message.pid, child.request_dump)
+        elif isinstance(message, Spawn):
+            self._spawn(message, descriptors[0])
+        return True
+
+    def _signal(self, pid: int, send: Callable[[int], None]) -> None:
+        # A child that ended meanwhile has no entry, and its number may be another process's by now.
+        if pid in self.children:
+            send(pid)
+
+    def _spawn(self, message: Spawn, job: int) -> None:
+        if message.request is not None:
+            # Imported here, once, instead of in every child.
+            with contextlib.suppress(Exception):
+                importlib.import_module(message.request.runner.partition(":")[0])
+            gc.freeze()
+        oom_kills = _oom_kills()
+        pid = os.fork()
+        if pid == 0:
+            self._become_child(message, job)
+        os.close(job)
+        with contextlib.suppress(OSError):  # the child may have done it, or be gone
+            os.setpgid(pid, pid)
+        self.children[pid] = _Child(pid, os.pidfd_open(pid), oom_kills)
+        wire.send(self.control, Spawned(pid))
+
+    def _become_child(self, message: Spawn, job: int) -> None:
+        # Left open, the control socket would keep its other end from seeing the zygote's death.
+        self.control.close()
+        for other in self.children.values():
+            os.close(other.handle)
+        child.serve(message, job)
+
+    def _bury(self, one: _Child) -> None:
+        # Not reaped yet, the child keeps its number and its group's: what it left running is killed safely.
+        os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOWAIT)
+        _kill_group(one.pid)
+        _, status, usage = os.wait4(one.pid, 0)
+        os.close(one.handle)
+        del self.children[one.pid]
+        wire.send(self.control, Ended(one.pid, status, usage.ru_maxrss * 1024, _oom_kills() - one.oom_kills_before))
+
+
+def main(descriptor: int) -> None:
+    """Reads the setup from the control socket, imports, and serves."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    control = socket.socket(fileno=descriptor)
+    control.set_inheritable(False)
+    setup: Setup = wire.receive(control)
+    try:
+        with contextlib.suppress(EOFError, ConnectionError):
+            _start_and_serve(control, setup)
+    finally:
+        shutil.rmtree(setup.folder, ignore_errors=True)
+
+
+def _start_and_serve(control: socket.socket, setup: Setup) -> None:
+    sys.path[:] = setup.search_path
+    for name in setup.preload:
+        try:
+            importlib.import_module(name)
+        except Exception as error:
+            wire.send(control, NotReady(f"{name} cannot be imported: {type(error).__name__}: {error}"))
+            return
+    gc.freeze()
+    wire.send(control, Ready())
+    zygote = Zygote(control)
+    try:
+        zygote.serve()
+    finally:
+        zygote.close()
+
+
+def _kill_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _oom_kills() -> int:
+    """How often the out-of-memory killer has struck on this machine so far; 0 where the kernel does not say."""
+    try:
+        lines = Path("/proc/vmstat").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
