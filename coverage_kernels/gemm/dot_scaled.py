@@ -26,10 +26,7 @@ def dot_scaled_kernel(
     a_tile = tl.load(a + m[:, None] * (K // A_PACK) + a_k[None, :])
     b_tile = tl.load(b + b_k[:, None] * N + n[None, :])
     a_scales = tl.load(a_scale + m[:, None] * (K // 32) + groups[None, :])
-    if B_SCALED:
-        b_scales = tl.load(b_scale + n[:, None] * (K // 32) + groups[None, :])
-    else:
-        b_scales = None
+    b_scales = tl.load(b_scale + n[:, None] * (K // 32) + groups[None, :]) if B_SCALED else None
     acc = tl.dot_scaled(a_tile, a_scales, A_FORMAT, b_tile, b_scales, B_FORMAT)
     tl.store(c + m[:, None] * N + n[None, :], acc)
 
