@@ -52,7 +52,7 @@ def voided(verdict: Verdict, reasons: Sequence[str]) -> Verdict:
 
 
 def is_simulated(evidence: Evidence) -> bool:
-    """Whether the target is one that owes a simulated launch, and gave at least one."""
+    """Whether at least one launch was simulated in this run; a replay of an earlier result is none."""
     return any(launch.simulated and not launch.replayed for launch in evidence.launches)
 
 

@@ -34,6 +34,7 @@ _BY_KIND: dict[str, str] = {
     "OutOfMemoryError": "out-of-memory",
     "MemoryError": "out-of-memory",
     "UnsupportedVersion": "environment",
+    "EnvironmentFailed": "environment",
     "UsageError": "environment",
     "ModuleNotFoundError": "environment",
     "PermissionError": "environment",

@@ -1,0 +1,24 @@
+"""The allowlist and the gate.
+
+    gate = Gate.load("allowlist.txt")                       # UsageError with FILE:LINE
+    scope = Scope(collected=frozenset(ids), selected=frozenset(ids_left), whole=no_path_given,
+                  targets=frozenset({"npu"}))
+    result = gate.check(verdicts, scope, strict=False)      # GateResult; exit non-zero unless is_green
+"""
+
+from harness.gate.allowlist import Entry, KnownFailure
+from harness.gate.edit import allow, disallow
+from harness.gate.gate import PROBLEM_KINDS, Gate, GateResult, Problem, Scope, load_if_present
+
+__all__ = [
+    "PROBLEM_KINDS",
+    "Entry",
+    "Gate",
+    "GateResult",
+    "KnownFailure",
+    "Problem",
+    "Scope",
+    "allow",
+    "disallow",
+    "load_if_present",
+]

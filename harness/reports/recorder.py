@@ -1,0 +1,178 @@
+"""Keeps the report folder while the suite runs: nothing that was found is lost when the run dies.
+
+    <folder>/journal.jsonl    a line per verdict, written as it comes
+             record.json      the whole run, written at the end
+             baseline.json    the last verdict of every case, over runs
+             failures/<case>/ see harness.reports.artifacts
+             summary.md  junit.xml  index.html
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+from harness.cases.evidence import Evidence, Verdict
+from harness.errors import UsageError
+from harness.gate import Gate, Scope
+from harness.reports.artifacts import FailureArtifacts, folder_name
+from harness.reports.codec import encode
+from harness.reports.compare import Baseline, compare
+from harness.reports.html import html_page
+from harness.reports.journal import Journal, assemble, void_if_changed
+from harness.reports.junit import junit_xml
+from harness.reports.markdown import markdown
+from harness.reports.record import Record, RunInfo, unique_verdicts, write_text
+from harness.verdicts.fingerprint import Fingerprint, take_fingerprint
+
+JOURNAL, RECORD, BASELINE, FAILURES = "journal.jsonl", "record.json", "baseline.json", "failures"
+
+
+@dataclass
+class Recorder:
+    """One run being recorded: `start`, `add` each verdict as it comes, `finish`."""
+
+    folder: Path
+    run: RunInfo
+    before: Fingerprint
+    journal: Journal
+    baseline: Baseline
+    extra: Mapping[str, Path] = field(default_factory=dict)
+    started: float = field(default_factory=time.monotonic)
+    verdicts: list[Verdict] = field(default_factory=list)
+
+    @classmethod
+    def start(cls, folder: Path, run: RunInfo, extra: Mapping[str, Path] | None = None) -> Recorder:
+        """Takes the fingerprint and opens the journal; an earlier run that died is put into the baseline first.
+
+        `extra` are further toolchains to fingerprint, by name. Raises UsageError where the folder cannot
+        be written.
+        """
+        run = run if run.started else replace(run, started=datetime.now(timezone.utc).isoformat(timespec="seconds"))
+        baseline = _baseline_with_the_dead(folder)
+        before = take_fingerprint(extra)
+        journal = Journal.create(folder / JOURNAL, run, before)
+        _clear_failures(folder / FAILURES)
+        return cls(folder, run, before, journal, baseline, dict(extra or {}))
+
+    def add(self, verdict: Verdict) -> Verdict:
+        """Writes the verdict down, and for a failure completes its folder; returns it as recorded."""
+        if verdict.outcome == "fail":
+            verdict = self._with_folder(verdict)
+        self.verdicts.append(verdict)
+        self.journal.add(verdict)
+        return verdict
+
+    def finish(
+        self,
+        gate: Gate | None = None,
+        scope: Scope | None = None,
+        *,
+        strict: bool = False,
+        interrupted: bool = False,
+    ) -> Record:
+        """Ends the run, applies the gate, writes the record and every output; returns the record."""
+        after = take_fingerprint(self.extra)
+        seconds = time.monotonic() - self.started
+        self.journal.end(seconds, interrupted, after)
+        record = Record(self.run, self.before, after, seconds, interrupted, verdicts=unique_verdicts(self.verdicts))
+        void_if_changed(record)
+        self._compare(record, scope)
+        if gate is not None:
+            record.gate = gate.check(record.verdicts, scope or Scope.of_verdicts(record.verdicts), strict=strict)
+        write_outputs(record, self.folder)
+        return record
+
+    def _compare(self, record: Record, scope: Scope | None) -> None:
+        collected = scope.collected if scope and scope.whole and not record.interrupted else None
+        if self.baseline.cases:
+            record.comparison = compare(self.baseline, record.verdicts, collected)
+        gone = record.comparison.gone if record.comparison else []
+        self.baseline.updated(record.verdicts, gone).save(self.folder / BASELINE)
+
+    def _with_folder(self, verdict: Verdict) -> Verdict:
+        folder = self.folder / FAILURES / folder_name(verdict.case)
+        _move_into(verdict.evidence.artifacts, folder)
+        evidence = replace(verdict.evidence, artifacts=f"{FAILURES}/{folder.name}")
+        verdict = replace(verdict, evidence=evidence)
+        versions = {name: part.version for name, part in self.before.parts.items()}
+        command = self.run.rerun_command(verdict.case)
+        FailureArtifacts(error=_error_text(verdict), versions=versions, command=command).save(folder)
+        write_text(folder / "verdict.json", json.dumps(encode(verdict), indent=1) + "\n")
+        return verdict
+
+
+def write_outputs(record: Record, folder: Path) -> None:
+    """Writes record.json and what is made from it. Raises UsageError where the folder cannot be written."""
+    record.save(folder / RECORD)
+    write_text(folder / "summary.md", markdown(record))
+    write_text(folder / "junit.xml", junit_xml(record))
+    write_text(folder / "index.html", html_page(record))
+
+
+def load_report(path: Path) -> Record:
+    """The record of a report folder, a record file, or a journal; of a run that died, as far as it came.
+
+    Raises UsageError where there is none.
+    """
+    if path.suffix == ".jsonl":
+        return assemble(path)
+    if not path.is_dir():
+        return Record.load(path)
+    journal = path / JOURNAL
+    if _is_unfinished(path):
+        return assemble(journal)
+    return Record.load(path / RECORD)
+
+
+def _is_unfinished(folder: Path) -> bool:
+    """Whether the last run in the folder wrote a journal and no record after it."""
+    journal, record = folder / JOURNAL, folder / RECORD
+    if not journal.exists():
+        return False
+    return not record.exists() or assemble(journal).run != Record.load(record).run
+
+
+def _baseline_with_the_dead(folder: Path) -> Baseline:
+    baseline = Baseline.load(folder / BASELINE)
+    try:
+        if _is_unfinished(folder):
+            return baseline.updated(assemble(folder / JOURNAL).verdicts, [])
+    except UsageError:  # a record or journal of another version: it cannot be compared with, and that is all
+        return baseline
+    return baseline
+
+
+def _clear_failures(folder: Path) -> None:
+    """Removes the failure folders of the last run, and nothing that is not one."""
+    for old in folder.glob("*/verdict.json"):
+        shutil.rmtree(old.parent, ignore_errors=True)
+
+
+def _move_into(artifacts: str, folder: Path) -> None:
+    source = Path(artifacts)
+    if not artifacts or not source.is_dir() or source.resolve() == folder.resolve():
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(source, folder)
+
+
+def _error_text(verdict: Verdict) -> str:
+    evidence: Evidence = verdict.evidence
+    parts = [f"{verdict.case}\n{verdict.bucket} at {verdict.stage}: {verdict.summary}"]
+    failure = evidence.failure
+    if failure:
+        parts += [f"{failure.kind}: {failure.message}", failure.traceback, _titled("log", failure.log)]
+    parts += [f"{finding.kind}: {finding.message}" for finding in evidence.findings]
+    parts.append(_titled("output", evidence.output))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _titled(title: str, text: str) -> str:
+    return f"--- {title}\n{text}" if text else ""

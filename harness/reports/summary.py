@@ -1,0 +1,113 @@
+"""What every output says, worked out once: counts, failures by bucket, gate lines, changes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from harness.cases.evidence import Verdict
+from harness.gate.gate import GateResult
+from harness.reports.record import Comparison, Record
+from harness.verdicts.buckets import BUCKETS, Bucket
+
+_UNCOUNTABLE = ("fixed", "moved", "gone")
+_COUNTED = (("pass", "passed"), ("fail", "failed"), ("refused", "refused"), ("void", "void"), ("skip", "skipped"))
+
+
+@dataclass(frozen=True)
+class BucketGroup:
+    """The verdicts of one bucket, refused and void ones too."""
+
+    bucket: Bucket
+    verdicts: tuple[Verdict, ...]
+
+
+def counts(record: Record) -> list[tuple[str, int]]:
+    """(word, how many): passed, failed, refused and void always, skipped where there are any."""
+    found = Counter(verdict.outcome for verdict in record.verdicts)
+    return [(word, found[outcome]) for outcome, word in _COUNTED if found[outcome] or outcome != "skip"]
+
+
+def headline(record: Record) -> str:
+    """One line: `341 passed, 3 failed, 6 refused, 0 void of 350 cases in 92.1 s`."""
+    numbers = ", ".join(f"{count} {word}" for word, count in counts(record))
+    return f"{numbers} of {len(record.verdicts)} cases in {record.seconds:.1f} s"
+
+
+def by_bucket(record: Record) -> list[BucketGroup]:
+    """Non-passing verdicts in the order of the bucket table; empty buckets are left out."""
+    groups = []
+    for bucket in BUCKETS:
+        verdicts = tuple(v for v in record.verdicts if v.bucket == bucket.name)
+        if verdicts:
+            groups.append(BucketGroup(bucket, verdicts))
+    return groups
+
+
+def failures(record: Record) -> list[Verdict]:
+    """Verdicts a person must look at, those listed as known failures left out."""
+    known = set(record.gate.known_failures) if record.gate else set()
+    return [verdict for verdict in record.verdicts if verdict.is_failure and verdict.case not in known]
+
+
+def warnings(record: Record) -> list[str]:
+    """Sentences that qualify everything below them."""
+    found = [f"The run is void: {reason} while it ran." for reason in record.void]
+    if record.interrupted:
+        found.append("The run ended early: what is below is only what had finished.")
+    return found
+
+
+def buffers_compared(record: Record) -> tuple[int, int]:
+    """(compared, not compared) over all cases."""
+    buffers = [buffer for verdict in record.verdicts for buffer in verdict.evidence.buffers]
+    compared = sum(buffer.compared for buffer in buffers)
+    return compared, len(buffers) - compared
+
+
+def gate_headline(gate: GateResult) -> str:
+    """One line: `gate green: 340 cases held to allowlist.txt`."""
+    scope = f", {gate.out_of_scope} lines out of scope" if gate.out_of_scope else ""
+    known = f", {len(gate.known_failures)} known failures" if gate.known_failures else ""
+    if gate.is_green:
+        return f"gate green: {gate.gated} cases held to {gate.allowlist}{known}{scope}"
+    return f"gate RED: {plural(len(gate.problems), 'problem')}, {gate.gated} cases held to {gate.allowlist}{known}{scope}"
+
+
+def gate_lines(gate: GateResult) -> list[str]:
+    """A line for each problem: place, case, what is wrong and what to do."""
+    lines = []
+    for problem in gate.problems:
+        place = f"{gate.allowlist}:{problem.line}: " if problem.line else ""
+        lines.append(f"{place}{problem.case} {problem.message}")
+    return lines
+
+
+def change_lines(comparison: Comparison | None) -> list[tuple[str, list[str]]]:
+    """(`2 new failures`, their lines) and so on, of what changed since the last report; no empty groups."""
+    if comparison is None:
+        return []
+    groups = [
+        ("new failure", [f"{change.case}: {change.before} -> {change.after}" for change in comparison.new_failures]),
+        ("fixed", [f"{change.case}: {change.before} -> {change.after}" for change in comparison.fixed]),
+        ("moved", [f"{change.case}: {change.before} -> {change.after}" for change in comparison.moved]),
+        ("new case", comparison.added),
+        ("gone", comparison.gone),
+    ]
+    return [(_titled(title, len(lines)), lines) for title, lines in groups if lines]
+
+
+def _titled(title: str, count: int) -> str:
+    return f"{count} {title}" if title in _UNCOUNTABLE else plural(count, title)
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 case`, `2 cases`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def capped(lines: list[str], most: int) -> list[str]:
+    """The first `most` lines, and how many more there were."""
+    if len(lines) <= most:
+        return lines
+    return [*lines[:most], f"... and {len(lines) - most} more"]

@@ -1,0 +1,92 @@
+"""The table at the end of a run, as plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.reports import summary
+from harness.reports.compare import Baseline, compare
+from harness.reports.record import Comparison, Record
+
+_MOST = 10  # lines of one group: the rest is in the report
+
+
+def terminal_table(record: Record, previous: Record | None = None, folder: str = "") -> str:
+    """Passed, failed by bucket with the owning layer, refused, void; changes; how to rerun one failure.
+
+    `previous` is compared with in place of the record's own comparison. `folder` is where the report is.
+    """
+    comparison = record.comparison
+    if previous is not None:
+        comparison = compare(Baseline.of(previous), record.verdicts)
+    blocks = [
+        [summary.headline(record), *summary.warnings(record)],
+        _bucket_table(record),
+        _failures(record),
+        _changes(comparison),
+        _gate(record),
+        _next(record, folder),
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def _bucket_table(record: Record) -> list[str]:
+    groups = summary.by_bucket(record)
+    if not groups:
+        return []
+    rows = [(group.bucket.name, str(len(group.verdicts)), group.bucket.owner) for group in groups]
+    return _columns([("bucket", "cases", "owner"), *rows])
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _failures(record: Record) -> list[str]:
+    if record.void:
+        return []
+    lines = []
+    for verdict in summary.failures(record):
+        lines += [f"{verdict.case}", f"    {verdict.bucket} at {verdict.stage}: {verdict.summary}"]
+    return summary.capped(lines, 2 * _MOST)
+
+
+def _changes(comparison: Comparison | None) -> list[str]:
+    if comparison is None:
+        return []
+    groups = summary.change_lines(comparison)
+    if not groups:
+        return ["since the last report: nothing changed"]
+    lines = ["since the last report:"]
+    for title, changes in groups:
+        lines.append(f"  {title}")
+        lines += [f"    {line}" for line in summary.capped(changes, _MOST)]
+    return lines
+
+
+def _gate(record: Record) -> list[str]:
+    if record.gate is None:
+        return []
+    lines = [summary.gate_headline(record.gate)]
+    lines += [f"  {line}" for line in summary.capped(summary.gate_lines(record.gate), 2 * _MOST)]
+    if record.gate.candidates:
+        lines.append(f"  off the list and passing ({len(record.gate.candidates)}), for `harness allow`:")
+        lines += [f"    {case}" for case in summary.capped(record.gate.candidates, _MOST)]
+    return lines
+
+
+def _next(record: Record, folder: str) -> list[str]:
+    lines = []
+    failed = summary.failures(record)
+    if failed:
+        lines.append(f"rerun one: {record.run.rerun_command(failed[0].case)}")
+        if failed[0].evidence.artifacts:
+            lines.append(f"look at it: {_joined(folder, failed[0].evidence.artifacts)}")
+    if folder:
+        lines.append(f"report: {_joined(folder, 'index.html')}")
+    return lines
+
+
+def _joined(folder: str, name: str) -> str:
+    return f"{folder.rstrip('/')}/{name}" if folder else name
