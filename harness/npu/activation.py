@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harness.npu.backend.driver import NpuDriver
@@ -30,7 +30,8 @@ def npu_driver_active(arch: str = "simulated") -> Iterator[NpuDriver]:
         config.set_active(before)
 
 
-def _active_driver() -> object | None:
+def _active_driver() -> Any:
+    """The driver in use, or None."""
     from triton.runtime import driver as config
 
     try:

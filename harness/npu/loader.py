@@ -31,6 +31,8 @@ class LoadedKernel:
             memory.add(allocation)
         arguments = bind_arguments(signature, values, memory)
         session.enter_stage("simulate")
+        if session.keep_ir is not None:
+            session.keep_ir("simulate", self.text)
         started = time.perf_counter()
         result = launch(self.plan, grid, arguments, memory, session.options)
         seconds = time.perf_counter() - started

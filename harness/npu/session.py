@@ -41,6 +41,7 @@ class Session:
     """memory    named allocations every launch sees; tensors outside it are registered per launch
     options   how to execute
     enter_stage   called with "ttir", "simulate" as a launch gets there
+    keep_ir   called with a stage and the IR it is given; None where nobody wants the text
     emit      receives the lines of `tl.device_print` of one launch
     benchmark_runs   timed runs of each configuration of an autotuned kernel
     launches  every launch so far, in order
@@ -49,6 +50,7 @@ class Session:
     memory: Memory = field(default_factory=Memory)
     options: ExecutorOptions = field(default_factory=ExecutorOptions)
     enter_stage: Callable[[str], None] = _ignore
+    keep_ir: Callable[[str, str], None] | None = None
     emit: Callable[[list[str]], None] = _print_lines
     benchmark_runs: int = 3
     launches: list[LaunchRecord] = field(default_factory=list)

@@ -5,20 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
-from harness.cases.evidence import LaunchEvidence
 from harness.errors import UsageError
 from harness.npu.activation import npu_driver_active
-from harness.targets.target import BoundLaunch, LaunchFunction, LaunchOutcome, RunContext, three_dimensional
+from harness.npu.session import Session, use_session
+from harness.targets.target import BoundLaunch, LaunchFunction, LaunchOutcome, RunContext, evidence_of
 
 
+@dataclass(frozen=True)
 class InterpreterTarget:
     """Runs each program in Python, one at a time, on the host: nothing is simulated."""
 
-    name = "interpreter"
-    simulated = False
+    name: str = "interpreter"
+    simulated: bool = False
+    device: str = "cpu"
     stages: tuple[str, ...] = ("simulate",)
-    environment: Mapping[str, str] = {"TRITON_INTERPRET": "1"}
+    environment: Mapping[str, str] = field(default_factory=lambda: {"TRITON_INTERPRET": "1"})
 
     def check(self) -> None:
         from triton import knobs
@@ -26,7 +29,7 @@ class InterpreterTarget:
         if not knobs.runtime.interpret:
             raise UsageError(
                 "the interpreter target needs TRITON_INTERPRET=1 in the environment before kernels are imported",
-                hint="run `TRITON_INTERPRET=1 pytest --target interpreter`",
+                hint="set it and run again",
             )
 
     @contextmanager
@@ -38,11 +41,5 @@ class InterpreterTarget:
             return LaunchOutcome([evidence_of(bound, time.perf_counter() - started)])
 
         # The autotuner asks the active driver for its benchmarker, and there is none without a GPU.
-        with npu_driver_active():
+        with npu_driver_active(), use_session(Session(benchmark_runs=1)):
             yield launch
-
-
-def evidence_of(bound: BoundLaunch, seconds: float) -> LaunchEvidence:
-    """The evidence of a launch that something other than our executor ran."""
-    x, y, z = three_dimensional(bound.grid)
-    return LaunchEvidence(bound.kernel.__name__, (x, y, z), x * y * z, simulated=False, simulate_seconds=seconds)

@@ -5,33 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from harness.cases.allocate import Allocated
 from harness.cases.evidence import Finding, LaunchEvidence
-
-if TYPE_CHECKING:
-    import torch
-
-    from harness.executor.api import ExecutorOptions
+from harness.executor.api import ExecutorOptions
+from harness.goldens import Writers
 
 EnterStage = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Region:
-    """One named storage of a case: `bytes` is the 1-D uint8 tensor of it, without its guards.
-
-    holes   1-D bool numpy array, one per byte, True inside the view; None means all
-    written 1-D bool numpy array, one per byte, True where the fill wrote; None means all
-    pointers  the bytes hold addresses of other regions (a pointer table)
-    """
-
-    name: str
-    bytes: torch.Tensor
-    itemsize: int
-    inside: Any = None
-    initialised: Any = None
-    pointers: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,9 +29,10 @@ class BoundLaunch:
 class LaunchOutcome:
     """What one `kernel[grid](...)` did; an autotuned kernel makes several launches in it.
 
-    loads and stores name regions, or are None where the target cannot see accesses
-    texts            IR by stage name, for the artifacts
-    writers          program ids that wrote an element: `writers(region name, byte offset)`; None when not traced
+    loads, stores  names of the storages the programs touched; None where the target cannot see accesses
+    output         lines of `tl.device_print`
+    texts          the IR that was executed, one for each compiled kernel
+    writers        of one launch each: which programs wrote bytes of a storage, where the executor traced it
     """
 
     launches: list[LaunchEvidence] = field(default_factory=list)
@@ -58,7 +40,8 @@ class LaunchOutcome:
     stores: set[str] | None = None
     findings: list[Finding] = field(default_factory=list)
     output: list[str] = field(default_factory=list)
-    texts: dict[str, str] = field(default_factory=dict)
+    texts: list[str] = field(default_factory=list)
+    writers: list[Writers] = field(default_factory=list)
 
 
 LaunchFunction = Callable[[BoundLaunch], LaunchOutcome]
@@ -66,26 +49,37 @@ LaunchFunction = Callable[[BoundLaunch], LaunchOutcome]
 
 @dataclass(frozen=True)
 class RunContext:
-    """What a target is given for one case: its memory, how to execute, and whom to tell about stages."""
+    """What a target is given for one case: its memory, how to execute, and whom to tell about stages.
 
-    regions: tuple[Region, ...]
+    keep_ir  takes a stage and the IR that it is given, for whoever looks into a failure
+    """
+
+    allocated: Allocated
     executor: ExecutorOptions
     enter_stage: EnterStage
+    keep_ir: Callable[[str, str], None]
 
 
 class Target(Protocol):
     """A place where a case can run.
 
     name         as `--target` spells it
-    simulated    True when every launch runs on the executor, so that a pass is earned
+    simulated    every launch runs on the executor, so that a pass is earned
+    device       the torch device that the case's buffers must live on
     stages       the stages it adds between "frontend" and "compare", in order
     environment  variables that must be set before Triton, or a module with kernels, is imported
     """
 
-    name: str
-    simulated: bool
-    stages: tuple[str, ...]
-    environment: Mapping[str, str]
+    @property
+    def name(self) -> str: ...
+    @property
+    def simulated(self) -> bool: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def stages(self) -> tuple[str, ...]: ...
+    @property
+    def environment(self) -> Mapping[str, str]: ...
 
     def check(self) -> None:
         """Raises UsageError, in one sentence, when this machine or process cannot run the target."""
@@ -100,3 +94,16 @@ def three_dimensional(grid: tuple[int, ...]) -> tuple[int, int, int]:
     """The grid as (x, y, z), X first."""
     x, y, z = (*grid, 1, 1)[:3]
     return x, y, z
+
+
+def evidence_of(bound: BoundLaunch, seconds: float) -> LaunchEvidence:
+    """The evidence of a launch that something other than our executor ran."""
+    x, y, z = three_dimensional(bound.grid)
+    return LaunchEvidence(kernel_name(bound.kernel), (x, y, z), x * y * z, simulated=False, simulate_seconds=seconds)
+
+
+def kernel_name(kernel: Any) -> str:
+    """The Python name of a kernel, through autotune and heuristics decorators."""
+    while not hasattr(kernel, "__name__"):
+        kernel = kernel.fn
+    return kernel.__name__

@@ -95,7 +95,7 @@ class NpuBackend(BaseBackend):
         chosen["extern_libs"] = tuple(dict(chosen.get("extern_libs") or {}).items())
         return NpuOptions(**chosen)
 
-    def add_stages(self, stages: dict[str, Any], options: NpuOptions, language: Language = Language.TRITON) -> None:
+    def add_stages(self, stages: dict[str, Any], options: Any, language: Language = Language.TRITON) -> None:
         if language != Language.TRITON:
             raise Refusal("the simulated NPU compiles Triton, not Gluon")
         stages["ttir"] = lambda module, metadata: make_ttir(module, PIPELINES[options.arch])
@@ -121,7 +121,10 @@ class NpuBackend(BaseBackend):
 
 def make_ttir(module: Any, pipeline: tuple[tuple[str, str], ...]) -> Any:
     """The module after Triton's TTIR passes. Raises RuntimeError, as libtriton does, when a pass fails."""
-    current_session().enter_stage("ttir")
+    session = current_session()
+    session.enter_stage("ttir")
+    if session.keep_ir is not None:
+        session.keep_ir("ttir", str(module))
     if not pipeline:
         return module
     manager = ir.pass_manager(module.context)

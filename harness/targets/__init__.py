@@ -1,0 +1,7 @@
+"""Where a case can run, and the run of one case from its buffers to its evidence."""
+
+from harness.targets.registry import DEFAULT_TARGET, target_named, targets
+from harness.targets.run_case import run_case
+from harness.targets.target import Target
+
+__all__ = ["DEFAULT_TARGET", "Target", "run_case", "target_named", "targets"]

@@ -1,0 +1,198 @@
+"""From an exception to the typed failure: what happened, at which line of whose file."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from harness.cases.evidence import Failure
+from harness.cases.location import SourceLocation
+from harness.errors import (
+    AssertionTrap,
+    FrontendError,
+    HarnessError,
+    Misaligned,
+    OutOfBounds,
+    PassFailed,
+    Trap,
+    VerifierFailed,
+)
+
+# What MLIR's verifier says; a pass that gives up by itself says anything else.
+VERIFIER_PHRASES = (
+    "does not dominate this use",
+    "failed to verify",
+    "requires the same",
+    "requires the result type",
+    "op operand #",
+    "op result #",
+    "block with no terminator",
+    "expects parent op",
+)
+
+# CUDA reports what a kernel did wrong as text; these are the runtime's fixed messages.
+HARDWARE_TRAPS: tuple[tuple[str, type[Trap]], ...] = (
+    ("an illegal memory access was encountered", OutOfBounds),
+    ("misaligned address", Misaligned),
+    ("device-side assert triggered", AssertionTrap),
+)
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where an exception came from: the stage, the kernel that was being launched (if any), stderr's end."""
+
+    stage: str
+    kernel: Any = None
+    log: str = ""
+
+
+def failure_of(error: Exception, context: Context) -> Failure:
+    """The failure that stands for `error`, after translation to the harness's own type where there is one."""
+    trace = "".join(traceback.format_exception(error))
+    if out_of_memory(error):
+        return Failure(context.stage, "OutOfMemory", _message(error), traceback=trace, log=context.log)
+    typed = translated(error, context)
+    if isinstance(typed, HarnessError):
+        return Failure(context.stage, type(typed).__name__, typed.what, typed.where, typed.hint, trace, context.log)
+    return Failure(context.stage, type(error).__name__, _message(error), traceback=trace, log=context.log)
+
+
+def translated(error: Exception, context: Context) -> Exception:
+    """Triton's and CUDA's exceptions as the harness's types; any other as it is."""
+    for translate in _TRANSLATIONS:
+        found = translate(error, context)
+        if found is not None:
+            return found
+    return error
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """torch has no type of its own for a failed allocation on the CPU, only the name of its allocator."""
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError)
+        and (type(error).__name__ == "OutOfMemoryError" or "DefaultCPUAllocator" in str(error))
+    )
+
+
+def _message(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _compilation_error(error: Exception, context: Context) -> FrontendError | None:
+    """The innermost CompilationError: the outer ones are the call sites above it."""
+    from triton.compiler.errors import CompilationError
+
+    chain = [one for one in _causes(error) if isinstance(one, CompilationError)]
+    if not chain:
+        return None
+    innermost = chain[-1]
+    inner_cause = innermost.__cause__ or innermost.__context__
+    reason = innermost.error_message or (str(inner_cause) if inner_cause else "")
+    what = reason.strip().splitlines()[0] if reason.strip() else type(innermost).__name__
+    sites = [place for place in (source_location(one, context.kernel) for one in chain) if place]
+    hint = f"called from {sites[0]}" if len(sites) > 1 else ""
+    return FrontendError(what, sites[-1] if sites else None, hint)
+
+
+def _pass_failure(error: Exception, context: Context) -> PassFailed | None:
+    if not isinstance(error, RuntimeError) or "PassManager::run failed" not in str(error):
+        return None
+    diagnostic, where = first_diagnostic(context.log)
+    kind = VerifierFailed if any(phrase in diagnostic for phrase in VERIFIER_PHRASES) else PassFailed
+    return kind(diagnostic or "a pass failed and gave no reason", where)
+
+
+def _hardware_trap(error: Exception, context: Context) -> Trap | None:
+    if not isinstance(error, RuntimeError):
+        return None
+    for phrase, kind in HARDWARE_TRAPS:
+        if phrase in str(error):
+            return kind(f"CUDA: {phrase}", hint="run the case on the npu target for the program and the line")
+    return None
+
+
+_TRANSLATIONS: tuple[Callable[[Exception, Context], HarnessError | None], ...] = (
+    _compilation_error,
+    _pass_failure,
+    _hardware_trap,
+)
+
+
+def first_diagnostic(log: str) -> tuple[str, SourceLocation | None]:
+    """The first `FILE:LINE:COLUMN: error: TEXT` of MLIR's diagnostics, and where it points."""
+    for line in log.splitlines():
+        place, found, text = line.partition("error: ")
+        if found:
+            return text.strip(), _parse_location(place.rstrip(": "))
+    return "", None
+
+
+def _parse_location(text: str) -> SourceLocation | None:
+    file, _, rest = text.strip().partition(":")
+    numbers = rest.split(":")
+    if not file or not all(number.isdigit() for number in numbers) or not numbers[0]:
+        return None
+    return SourceLocation(file.strip('"'), int(numbers[0]), int(numbers[1]) if len(numbers) > 1 else 0)
+
+
+def source_location(error: Any, kernel: Any) -> SourceLocation | None:
+    """File and line of a CompilationError: it knows its function's text and a line in it, not the file."""
+    line = getattr(error.node, "lineno", None)
+    function = next((one for one in functions_of(kernel) if getattr(one, "src", None) == error.src), None)
+    if line is None or function is None:
+        return None
+    first = _definition_line(function)
+    return SourceLocation(function.fn.__code__.co_filename, first + line - 1, error.node.col_offset + 1)
+
+
+def _definition_line(function: Any) -> int:
+    """The line of `def`: a JIT function's text starts there, below its decorators."""
+    for offset, line in enumerate(function.raw_src):
+        if line.lstrip().startswith("def "):
+            return function.starting_line_number + offset
+    return function.starting_line_number
+
+
+def functions_of(kernel: Any) -> Iterator[Any]:
+    """The JIT functions that a kernel can call: itself, then what its module and those of its helpers name."""
+    pending, seen = [_undecorated(kernel)], set()
+    while pending:
+        function = pending.pop(0)
+        if id(function) in seen or not hasattr(function, "fn"):
+            continue
+        seen.add(id(function))
+        yield function
+        names = _names_of(function.fn.__code__)
+        scope = {**function.fn.__globals__, **_closure(function.fn)}
+        for value in [scope[name] for name in names if name in scope]:
+            pending.append(value)
+            # A helper may be reached through its module: `tl.sum`, `helpers.scale`.
+            pending.extend(
+                getattr(value, name) for name in names if hasattr(value, name) and hasattr(value, "__path__")
+            )
+
+
+def _undecorated(kernel: Any) -> Any:
+    while kernel is not None and not hasattr(kernel, "src") and hasattr(kernel, "fn"):
+        kernel = kernel.fn
+    return kernel
+
+
+def _names_of(code: Any) -> set[str]:
+    return set(code.co_names) | set(code.co_freevars)
+
+
+def _closure(function: Any) -> dict[str, Any]:
+    cells = function.__closure__ or ()
+    return {name: cell.cell_contents for name, cell in zip(function.__code__.co_freevars, cells, strict=True)}
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and, from the outside in, what it was raised from."""
+    current: BaseException | None = error
+    while current is not None:
+        yield current
+        current = current.__cause__ or current.__context__

@@ -1,0 +1,123 @@
+"""`npu` and `ttir`: the targets whose launches our executor runs, through Triton's real JIT."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from harness.cases.allocate import Allocated
+from harness.cases.evidence import Finding, LaunchEvidence
+from harness.errors import UsageError
+from harness.executor.memory import Allocation, Memory
+from harness.npu.activation import npu_driver_active
+from harness.npu.session import LaunchRecord, Session, use_session
+from harness.targets.target import BoundLaunch, LaunchFunction, LaunchOutcome, RunContext
+
+
+@dataclass(frozen=True)
+class ExecutedTarget:
+    """`kernel[grid](...)` with the simulated NPU as Triton's device.
+
+    Decorators, specialisation and caching are Triton's own. `arch` picks the passes that run between the
+    front end and the executor (`harness.npu.backend.compiler.PIPELINES`).
+    """
+
+    name: str
+    arch: str
+    device: str = "cpu"
+    stages: tuple[str, ...] = ("ttir", "simulate")
+    simulated: bool = True
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def check(self) -> None:
+        from triton import knobs
+        from triton.backends import backends
+
+        if knobs.runtime.interpret:
+            raise UsageError(f"the {self.name} target cannot run with TRITON_INTERPRET=1: Triton compiles nothing then")
+        if "npu" not in backends:
+            raise UsageError(
+                "Triton does not see the backend 'npu'", hint="install this package (`pip install -e .`) beside triton"
+            )
+
+    @contextmanager
+    def open(self, context: RunContext) -> Iterator[LaunchFunction]:
+        session = Session(
+            memory=memory_of(context.allocated),
+            options=context.executor,
+            enter_stage=context.enter_stage,
+            keep_ir=context.keep_ir,
+            emit=_keep_quiet,
+            benchmark_runs=1,
+        )
+
+        def launch(bound: BoundLaunch) -> LaunchOutcome:
+            first = len(session.launches)
+            context.enter_stage("frontend")
+            started = time.perf_counter()
+            bound.kernel[bound.grid](**bound.args, **bound.options)
+            return outcome_of(session.launches[first:], time.perf_counter() - started)
+
+        with npu_driver_active(self.arch), use_session(session):
+            yield launch
+
+
+NPU = ExecutedTarget("npu", "simulated")
+TTIR = ExecutedTarget("ttir", "frontend")
+
+
+def memory_of(allocated: Allocated) -> Memory:
+    """The storages of a case as allocations, without their guards and sharing their bytes."""
+    memory = Memory()
+    for storage in allocated.storages.values():
+        memory.add(
+            Allocation(
+                storage.name,
+                storage.bytes.numpy(),
+                storage.address,
+                storage.root.dtype.itemsize,
+                storage.inside,
+                storage.initialised(),
+            )
+        )
+    return memory
+
+
+def outcome_of(records: list[LaunchRecord], seconds: float) -> LaunchOutcome:
+    """What the launches of one call found, `seconds` being the whole call: compiling is what simulating is not."""
+    compiling = max(0.0, seconds - sum(record.seconds for record in records))
+    outcome = LaunchOutcome(loads=set(), stores=set())
+    for index, record in enumerate(records):
+        outcome.launches.append(_evidence(record, compiling if index == 0 else 0.0))
+        outcome.loads = (outcome.loads or set()) | record.result.loads
+        outcome.stores = (outcome.stores or set()) | record.result.stores
+        outcome.findings.extend(_new(record.result.findings, outcome.findings))
+        outcome.output.extend(record.result.output)
+        outcome.texts.append(record.text)
+        # The executor offers this once it traces; until then nobody is named.
+        writers = getattr(record.result, "writers", None)
+        if writers is not None:
+            outcome.writers.append(writers)
+    return outcome
+
+
+def _evidence(record: LaunchRecord, compile_seconds: float) -> LaunchEvidence:
+    return LaunchEvidence(
+        record.kernel,
+        record.grid,
+        record.result.programs,
+        simulated=True,
+        compile_seconds=compile_seconds,
+        simulate_seconds=record.seconds,
+    )
+
+
+def _new(found: list[Finding], known: list[Finding]) -> list[Finding]:
+    """An autotuned kernel finds the same thing in every trial; once is enough."""
+    return [finding for finding in found if finding not in known]
+
+
+def _keep_quiet(lines: list[str]) -> None:
+    """The lines are in the launch's result."""

@@ -1,0 +1,224 @@
+"""One run of one case on one target: allocate, reference, launch, compare. Runs inside the case's own process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.cases.allocate import Allocated, Snapshot, allocate
+from harness.cases.evidence import Evidence, Failure
+from harness.cases.kernel_case import CaseInstance, KernelCase
+from harness.cases.options import RunOptions
+from harness.executor.api import ExecutorOptions
+from harness.goldens import Comparison, compare, run_reference
+from harness.goldens.compare import Program
+from harness.targets.artifacts import save_artifacts
+from harness.targets.failures import Context, failure_of
+from harness.targets.operation import operation_of
+from harness.targets.registry import target_named
+from harness.targets.roles import measured_roles
+from harness.targets.stderr_log import StderrLog, stderr_log
+from harness.targets.target import BoundLaunch, EnterStage, LaunchOutcome, RunContext, Target
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def run_case(
+    instance: CaseInstance, node_id: str, target: str, options: RunOptions, enter_stage: EnterStage
+) -> Evidence:
+    """Everything a run of `instance` finds out. What goes wrong becomes `Evidence.failure`, with its stage.
+
+    `enter_stage` hears each stage as it begins, so that the last one is known should this process die.
+    Raises UsageError for a target that is unknown or cannot run here: that is no finding about the case.
+    """
+    place = target_named(target)
+    place.check()
+    with stderr_log() as log:
+        return _Run(instance, place, options, Evidence(node_id, target), enter_stage, log).run()
+
+
+@dataclass
+class _Run:
+    """The state of one run, filled in stage by stage, so that a failure can show all there is so far."""
+
+    instance: CaseInstance
+    target: Target
+    options: RunOptions
+    evidence: Evidence
+    tell: EnterStage
+    log: StderrLog
+    case: KernelCase | None = None
+    allocated: Allocated | None = None
+    goldens: Mapping[str, np.ndarray | None] = field(default_factory=dict)
+    before: Snapshot | None = None
+    kernel: Any = None  # the one being launched
+    irs: dict[str, str] = field(default_factory=dict)
+    stage_began: float = 0.0
+
+    def run(self) -> Evidence:
+        self._enter("collect")
+        try:
+            self._stages()
+        except Exception as error:
+            context = Context(self.evidence.stage, self.kernel, self.log.text())
+            self.evidence.failure = failure_of(error, context)
+        self._clock()
+        if self._went_wrong and self.options.artifacts:
+            self._save()
+        return self.evidence
+
+    def _stages(self) -> None:
+        self.case = case = self.instance.build()
+        self.allocated = allocated = allocate(case, self._seed_text(), self.target.device)
+        self._enter("reference")
+        self.goldens = run_reference(case, allocated, self.instance.template.where)
+        self.before = allocated.snapshot()
+        outcomes = self._launch_all(self.options.checks)
+        self.kernel = None
+        for outcome in outcomes:
+            self.evidence.launches += outcome.launches
+            self.evidence.findings += outcome.findings
+        self.evidence.output = "\n".join(line for outcome in outcomes for line in outcome.output)
+        self._enter("compare")
+        comparison = self._compare(outcomes)
+        if self.target.simulated and any(buffer.mismatch for buffer in comparison.buffers):
+            comparison = self._with_writers(comparison, outcomes)
+        self.evidence.buffers = comparison.buffers
+        self.evidence.findings += comparison.findings
+
+    def _launch_all(self, checks: Any) -> list[LaunchOutcome]:
+        assert self.case is not None and self.allocated is not None
+        executor = ExecutorOptions(checks=checks, threads=self.options.threads)
+        context = RunContext(self.allocated, executor, self._enter, self._keep_ir)
+        outcomes = []
+        with self.target.open(context) as launch:
+            for one in self.case.launches:
+                self.kernel = one.kernel
+                arguments = {name: _as_triton(value) for name, value in self.allocated.arguments(one).items()}
+                outcomes.append(launch(BoundLaunch(one.kernel, one.grid, arguments, one.options)))
+        return outcomes
+
+    def _compare(self, outcomes: Sequence[LaunchOutcome], writers: Any = None) -> Comparison:
+        assert self.case is not None and self.allocated is not None and self.before is not None
+        texts = [text for outcome in outcomes for text in outcome.texts]
+        return compare(
+            self.case,
+            self.allocated,
+            self.goldens,
+            measured_roles(self.allocated, outcomes, self.goldens.keys()),
+            self.before,
+            writers=writers,
+            operation=operation_of(texts),
+        )
+
+    def _with_writers(self, comparison: Comparison, outcomes: Sequence[LaunchOutcome]) -> Comparison:
+        """The comparison with the programs that wrote what is wrong, from a second run that traces stores."""
+        assert self.allocated is not None and self.before is not None
+        traced = [writers for outcome in outcomes for writers in outcome.writers]
+        if not traced:
+            traced = self._trace()
+        if not traced:
+            return comparison
+        named = {buffer.name: buffer for buffer in self._compare(outcomes, _together(traced)).buffers}
+        buffers = [_name_writers(buffer, named[buffer.name]) for buffer in comparison.buffers]
+        return Comparison(buffers, comparison.findings)
+
+    def _trace(self) -> list[Any]:
+        """Runs the launches once more over the same inputs; leaves memory as the first run left it."""
+        assert self.allocated is not None and self.before is not None
+        after = self.allocated.snapshot()
+        self.allocated.restore(self.before)
+        try:
+            with self._quiet():
+                outcomes = self._launch_all("full")
+        except Exception:
+            # The first run got through: what this one trips over explains nothing about it.
+            return []
+        finally:
+            self.allocated.restore(after)
+        return [writers for outcome in outcomes for writers in outcome.writers]
+
+    @contextmanager
+    def _quiet(self) -> Iterator[None]:
+        """The stages of a second run are nobody's news."""
+        tell, stage = self.tell, self.evidence.stage
+        self.tell = _ignore
+        try:
+            yield
+        finally:
+            self.tell = tell
+            self._enter(stage)
+
+    def _enter(self, stage: str) -> None:
+        self._clock()
+        self.evidence.stage = stage
+        self.tell(stage)
+
+    def _clock(self) -> None:
+        """Adds the time since the last call to the stage that is ending."""
+        now = time.perf_counter()
+        if self.stage_began:
+            seconds = self.evidence.seconds
+            seconds[self.evidence.stage] = seconds.get(self.evidence.stage, 0.0) + now - self.stage_began
+        self.stage_began = now
+
+    def _keep_ir(self, stage: str, text: str) -> None:
+        self.irs[stage] = text
+
+    @property
+    def _went_wrong(self) -> bool:
+        wrong = any(buffer.mismatch for buffer in self.evidence.buffers)
+        return wrong or bool(self.evidence.findings) or self.evidence.failure is not None
+
+    def _save(self) -> None:
+        folder = Path(self.options.artifacts)
+        failure = save_artifacts(folder, self.evidence, self.case, self.kernel, self.irs, self._memory())
+        if failure is None:
+            self.evidence.artifacts = str(folder)
+        elif self.evidence.failure is None:
+            self.evidence.failure = failure
+
+    def _memory(self) -> tuple[Allocated, Snapshot, Mapping[str, np.ndarray | None]] | None:
+        if self.allocated is None or self.before is None:
+            return None
+        return self.allocated, self.before, self.goldens
+
+    def _seed_text(self) -> str:
+        """The case without the target, so that every target sees the same data."""
+        template = self.instance.template
+        return f"{Path(template.where.file).name}::{template.name}[{self.instance.parameter_id}]"
+
+
+def _as_triton(value: Any) -> Any:
+    """A list of buffers is a tuple argument of the kernel."""
+    if isinstance(value, list):
+        return tuple(_as_triton(item) for item in value)
+    return value
+
+
+def _together(traced: Sequence[Any]) -> Callable[[str, Sequence[int]], list[Program]]:
+    """One question to several launches: a program that wrote the bytes in any of them is a writer."""
+
+    def writers(storage: str, offsets: Sequence[int]) -> list[Program]:
+        found = [program for one in traced for program in one(storage, offsets)]
+        return list(dict.fromkeys(found))
+
+    return writers
+
+
+def _name_writers(buffer: Any, named: Any) -> Any:
+    if buffer.mismatch is None or named.mismatch is None:
+        return buffer
+    return replace(buffer, mismatch=replace(buffer.mismatch, writers=named.mismatch.writers))
+
+
+def _ignore(stage: str) -> None:
+    """Nobody asked."""
+
+
+__all__ = ["Failure", "run_case"]
