@@ -25,6 +25,11 @@ _FORMATS = {
 }
 
 
+def is_float(dtype: np.dtype) -> bool:
+    """NumPy knows the kind of its own floats only."""
+    return dtype.name in _FORMATS
+
+
 def bits_of(values: np.ndarray) -> np.ndarray:
     """The same bytes as unsigned integers of the same width."""
     return values.view(_UNSIGNED[values.dtype.itemsize])
@@ -55,10 +60,11 @@ def precision(dtype: DType) -> int:
 
 
 def ulp_size(magnitude: np.ndarray, dtype: DType) -> np.ndarray:
-    """float64: the distance from `magnitude` (float64, finite) to the next larger number of `dtype`."""
+    """float64: the distance from the finite `magnitude` (float64) to the next larger number of `dtype`."""
     digits, smallest = _FORMATS[dtype.torch_name]
-    _, exponent = np.frexp(np.abs(magnitude))  # magnitude = m * 2**exponent, 0.5 <= m < 1
-    return np.ldexp(1.0, np.maximum(exponent - 1, smallest) - (digits - 1))
+    exponents = np.arange(2048) - 1023
+    sizes = np.ldexp(1.0, np.minimum(np.maximum(exponents, smallest) - (digits - 1), 1023))
+    return sizes[(magnitude.view(np.uint64) >> np.uint64(52)) & np.uint64(0x7FF)]
 
 
 def poison_bits(dtype: DType) -> int:

@@ -20,11 +20,9 @@ def changed_bytes(storage: Storage, before: Snapshot) -> np.ndarray | None:
     return None if np.array_equal(now, was) else now != was
 
 
-def buffer_changed(one: AllocatedBuffer, changed: np.ndarray | None) -> np.ndarray:
-    """Bool of the buffer's shape: the element has a byte that changed."""
-    if changed is None or not one.buffer.numel:
-        return np.zeros(one.buffer.shape, dtype=bool)
-    return byte_view(changed, one.buffer).any(axis=-1)
+def buffer_changed(one: AllocatedBuffer, changed: np.ndarray | None) -> bool:
+    """Some element of the buffer has a byte that changed."""
+    return changed is not None and one.buffer.numel > 0 and bool(byte_view(changed, one.buffer).any())
 
 
 def find_changes(
@@ -43,6 +41,8 @@ def _storage_findings(
     storage: Storage, changed: np.ndarray, allocated: Allocated, expected: Collection[str]
 ) -> list[Finding]:
     views = [one for one in allocated.buffers.values() if one.storage is storage]
+    if storage.inside is None and all(one.name in expected for one in views):
+        return []
     spoken_for = covered_bytes([one.buffer for one in views if one.name in expected], storage.length)
     inside = np.ones(storage.length, dtype=bool) if storage.inside is None else storage.inside
     findings = _input_findings([one for one in views if one.name not in expected], changed & ~spoken_for)
@@ -55,10 +55,10 @@ def _storage_findings(
 def _input_findings(views: list[AllocatedBuffer], changed: np.ndarray) -> list[Finding]:
     findings: list[Finding] = []
     for one in views:
-        elements = buffer_changed(one, changed)
-        count = int(elements.sum())
-        if not count:
+        if not buffer_changed(one, changed):
             continue
+        elements = byte_view(changed, one.buffer).any(axis=-1)
+        count = int(elements.sum())
         first = tuple(int(i) for i in np.argwhere(elements)[0])
         findings.append(
             Finding(

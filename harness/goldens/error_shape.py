@@ -1,23 +1,29 @@
 """The shape of an error: which elements are wrong, in one phrase that points at a cause.
 
 Read from the most specific to the least: still poison, one element, tail of each row, every Nth
-column, every Nth row, a tile, shifted by k, everything, scattered. A place whose values are right
-but come from elsewhere says so as well: "a tile (rows 1-3), shifted by 7".
+column, every Nth row, a tile, shifted by k, in the wrong places, everything, scattered. A place whose
+values are right but come from elsewhere says so as well: "a tile (rows 1-3, columns 0-9), shifted by 7".
+Shifts count elements along the storage, and are positive when values stand further back than they should.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
+from harness.cases.allocate import element_numbers
 from harness.cases.buffer import Buffer
-from harness.goldens.bits import bits_of, poison_bits
+from harness.goldens.bits import bits_of, is_float, ordered, poison_bits
 
 # A pattern may hold elements that are right by accident, bools more often than others.
 _DENSE = 0.9
 _DENSE_BOOL = 0.3
-_SHIFT_PROBES = 16
-_SHIFT_CANDIDATES = 64
-_SHIFT_AT_LEAST = 4
+# Values that stand elsewhere: so many must differ to say so, so many are looked up, each found at most so often.
+_MOVED_AT_LEAST = 4
+_SAMPLE = 1024
+_PROBES = 8
+_FOUND_AT_MOST = 64
 
 
 def describe(got: np.ndarray, want: np.ndarray, wrong: np.ndarray, buffer: Buffer) -> str:
@@ -86,39 +92,71 @@ def _tile(table: np.ndarray, rows: np.ndarray, columns: np.ndarray, flat: bool, 
 
 
 def _moved(got: np.ndarray, want: np.ndarray, wrong: np.ndarray, buffer: Buffer) -> str:
-    """The wrong elements hold goldens of other elements."""
-    if wrong.sum() < _SHIFT_AT_LEAST or np.unique(bits_of(want)[wrong]).size < _SHIFT_AT_LEAST:
+    """The wrong elements hold goldens of other elements: along the storage, by lost strides, or anyhow."""
+    slack = _slack(got.dtype)
+    got, want, wrong = _keys(got), _keys(want), wrong.reshape(-1)
+    if np.unique(want[wrong][:_SAMPLE]).size < _MOVED_AT_LEAST:
         return ""
-    shift = _shift(bits_of(got).reshape(-1), bits_of(want).reshape(-1), np.flatnonzero(wrong))
+    places = element_numbers(buffer).reshape(-1)
+    shift = _shift(got, want, places, np.flatnonzero(wrong), slack)
     if shift:
         return f"shifted by {shift}"
+    if _is_packed(got, want, wrong, places, slack):
+        return "in the wrong places (packed: the strides are ignored)"
+    if (np.abs(np.sort(got[wrong]) - np.sort(want[wrong])) <= slack).all():
+        return "in the wrong places"
     return ""
 
 
-def _shift(got: np.ndarray, want: np.ndarray, wrong: np.ndarray) -> int:
-    """k where got[i] is want[i - k] for nearly all wrong i; 0 when there is none."""
-    probes = wrong[np.linspace(0, wrong.size - 1, min(_SHIFT_PROBES, wrong.size)).astype(np.int64)]
-    for candidate in _candidates(got, want, probes):
-        source = wrong - candidate
-        known = (source >= 0) & (source < want.size)
-        if not known.any() or known.mean() < 0.5:
+def _keys(values: np.ndarray) -> np.ndarray:
+    """1-D int64 that differ by little where the values do."""
+    flat = values.reshape(-1)
+    if is_float(flat.dtype):
+        return ordered(flat)
+    return bits_of(flat).astype(np.int64)
+
+
+def _slack(dtype: np.dtype) -> int:
+    """A value in the wrong place has its own rounding error, a few ulp."""
+    if not is_float(dtype):
+        return 0
+    return 2 if dtype.itemsize <= 2 else 16
+
+
+def _shift(got: np.ndarray, want: np.ndarray, places: np.ndarray, wrong: np.ndarray, slack: int) -> int:
+    """k where the storage's element i holds what belongs to i - k, for nearly all wrong i; 0 if there is none."""
+    at = np.full(int(places.max()) + 1, -1, dtype=np.int64)  # index of the element at each place; -1 in a hole
+    at[places] = np.arange(places.size)
+    probes = wrong[np.linspace(0, wrong.size - 1, min(_PROBES, wrong.size)).astype(np.int64)]
+    for candidate in _candidates(got, want, places, probes, slack):
+        source = places[wrong] - candidate
+        known = (source >= 0) & (source < at.size)
+        known[known] = at[source[known]] >= 0
+        if known.mean() < 0.5:
             continue
-        if (got[wrong[known]] == want[source[known]]).mean() >= _DENSE:
+        if (np.abs(got[wrong[known]] - want[at[source[known]]]) <= slack).mean() >= _DENSE:
             return candidate
     return 0
 
 
-def _candidates(got: np.ndarray, want: np.ndarray, probes: np.ndarray) -> list[int]:
-    """Distances at which the probes' values are found, the most frequent first."""
-    votes: dict[int, int] = {}
+def _candidates(got: np.ndarray, want: np.ndarray, places: np.ndarray, probes: np.ndarray, slack: int) -> list[int]:
+    """Distances in the storage at which the probes' values are found, the most frequent first."""
+    votes: Counter[int] = Counter()
     for probe in probes:
-        found = np.flatnonzero(want == got[probe])
-        if found.size > _SHIFT_CANDIDATES:
-            continue
-        for distance in probe - found:
-            votes[int(distance)] = votes.get(int(distance), 0) + 1
+        found = np.flatnonzero(np.abs(want - got[probe]) <= slack)
+        if found.size <= _FOUND_AT_MOST:
+            votes.update((places[probe] - places[found]).tolist())
     votes.pop(0, None)
-    return sorted(votes, key=lambda distance: (-votes[distance], abs(distance)))[:_SHIFT_PROBES]
+    return sorted(votes, key=lambda distance: (-votes[distance], abs(distance)))[:_PROBES]
+
+
+def _is_packed(got: np.ndarray, want: np.ndarray, wrong: np.ndarray, places: np.ndarray, slack: int) -> bool:
+    """The storage holds the golden in row-major order, as if it had no strides of its own."""
+    packed = places - places.min()
+    reached = wrong & (packed < want.size)
+    if (np.diff(places) == 1).all() or reached.sum() < _MOVED_AT_LEAST:
+        return False
+    return bool((np.abs(got[reached] - want[packed[reached]]) <= slack).mean() >= _DENSE)
 
 
 def _ordinal(number: int) -> str:
