@@ -52,7 +52,10 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class BufferEvidence:
-    """One buffer of the case after the run. `role` is measured: "in", "out", "inout" or "unused"."""
+    """One buffer of the case after the run. `role` is measured: "in", "out", "inout" or "unused".
+
+    `waived`: the reference itself says that the buffer is written but cannot be compared.
+    """
 
     name: str
     dtype: str
@@ -63,6 +66,7 @@ class BufferEvidence:
     tolerance: str = "exact"
     ulp_histogram: dict[str, int] = field(default_factory=dict)
     mismatch: Mismatch | None = None
+    waived: bool = False
 
 
 @dataclass(frozen=True)

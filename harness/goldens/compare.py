@@ -73,7 +73,10 @@ def compare(
         golden = goldens.get(name)
         if golden is None:
             reason = _reason(name in goldens, touched, role)
-            result.buffers.append(BufferEvidence(name, one.buffer.dtype.name, one.buffer.shape, role, False, reason))
+            waived = name in goldens
+            result.buffers.append(
+                BufferEvidence(name, one.buffer.dtype.name, one.buffer.shape, role, False, reason, waived=waived)
+            )
             continue
         result.buffers.append(_compared(case, one, role, golden, writers, operation or Operation()))
     return result

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,6 +57,8 @@ class FailureArtifacts:
 
     def save(self, folder: Path, largest_buffer: int = LARGEST_BUFFER) -> None:
         """Writes the parts that are there. Raises UsageError where the folder cannot be written."""
+        if self.last_ir:
+            _remove_all(folder.glob("last-*.mlir"))
         for name, text in self._texts().items():
             if text:
                 write_text(folder / name, text)
@@ -100,6 +103,11 @@ def folder_name(case: str) -> str:
 
     digest = hashlib.sha256(case.encode()).hexdigest()[:8]
     return f"{_slug(case.rpartition('/')[2])[:80]}-{digest}"
+
+
+def _remove_all(paths: Iterable[Path]) -> None:
+    for path in list(paths):
+        path.unlink(missing_ok=True)
 
 
 def _save_buffer(buffer: BufferArtifact, folder: Path, largest: int) -> list[str]:

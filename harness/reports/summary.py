@@ -66,12 +66,14 @@ def buffers_compared(record: Record) -> tuple[int, int]:
 
 
 def gate_headline(gate: GateResult) -> str:
-    """One line: `gate green: 340 cases held to allowlist.txt`."""
-    scope = f", {gate.out_of_scope} lines out of scope" if gate.out_of_scope else ""
-    known = f", {len(gate.known_failures)} known failures" if gate.known_failures else ""
-    if gate.is_green:
-        return f"gate green: {gate.gated} cases held to {gate.allowlist}{known}{scope}"
-    return f"gate RED: {plural(len(gate.problems), 'problem')}, {gate.gated} cases held to {gate.allowlist}{known}{scope}"
+    """One line: `gate green, 340 cases held to allowlist.txt, 2 known failures`."""
+    colour = "green" if gate.is_green else f"RED: {plural(len(gate.problems), 'problem')}"
+    facts = [f"gate {colour}", f"{plural(gate.gated, 'case')} held to {gate.allowlist}"]
+    if gate.known_failures:
+        facts.append(plural(len(gate.known_failures), "known failure"))
+    if gate.out_of_scope:
+        facts.append(f"{plural(gate.out_of_scope, 'line')} out of scope")
+    return ", ".join(facts)
 
 
 def gate_lines(gate: GateResult) -> list[str]:

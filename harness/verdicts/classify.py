@@ -69,12 +69,12 @@ def _from_failure(evidence: Evidence, table: PatternTable) -> _Cause | None:
     if failure.kind == "Skipped":
         return _Cause("skip", stage, "", failure.message)
     typed = bucket_of_kind(failure.kind, stage)
+    # Wrong values are wrong values however noisy the log, and whatever broke while they were written down.
+    measured = _from_findings(evidence) or _from_mismatches(evidence)
+    if measured and typed in (None, "environment"):
+        return measured
     if typed:
         return _Cause(_OUTCOME_OF_BUCKET.get(typed, "fail"), stage, typed, _failure_summary(failure))
-    # Wrong values are wrong values however noisy the log: text is read only where nothing was compared.
-    measured = _from_findings(evidence) or _from_mismatches(evidence)
-    if measured:
-        return measured
     match = table.match((failure.message, failure.log))
     if match is None:
         return _Cause("fail", stage, bucket_of_stage(stage), _failure_summary(failure))
@@ -144,7 +144,7 @@ def _stopped_short(evidence: Evidence) -> _Cause | None:
 
 def _left_uncompared(evidence: Evidence) -> _Cause | None:
     for buffer in evidence.buffers:
-        if buffer.role in ("out", "inout") and not buffer.compared:
+        if buffer.role in ("out", "inout") and not (buffer.compared or buffer.waived):
             reason = buffer.reason or "the reference gave no golden for it"
             return _Cause("fail", "compare", "reference", f"{buffer.name} was written and not compared: {reason}")
     if any(buffer.compared for buffer in evidence.buffers):

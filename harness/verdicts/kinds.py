@@ -36,6 +36,7 @@ _BY_KIND: dict[str, str] = {
     "UnsupportedVersion": "environment",
     "EnvironmentFailed": "environment",
     "UsageError": "environment",
+    "EnvironmentFailed": "environment",
     "ModuleNotFoundError": "environment",
     "PermissionError": "environment",
     # The system's out-of-memory kill arrives as "OutOfMemory"; these come from a person or a scheduler.
