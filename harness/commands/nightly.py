@@ -1,0 +1,48 @@
+"""`harness nightly`: the whole suite in parallel, behind the gate, with its report."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from harness.commands.report import DEFAULT_FOLDER
+from harness.errors import UsageError
+from harness.reports import load_report, markdown
+
+
+def register(subcommands: Any) -> None:
+    command: argparse.ArgumentParser = subcommands.add_parser(
+        "nightly",
+        help="run every case behind the allowlist gate",
+        description=f"{__doc__} Further arguments go to pytest.",
+    )
+    command.add_argument("--report-dir", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER")
+    command.add_argument("pytest_arguments", nargs=argparse.REMAINDER, metavar="-- PYTEST ARGUMENTS")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """pytest's own exit status: 0 only when the gate is green. Raises UsageError where the report cannot be read."""
+    status = subprocess.run(pytest_command(options), check=False).returncode
+    step_summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    if step_summary:
+        _append(Path(step_summary), markdown(load_report(options.report_dir)))
+    return status
+
+
+def pytest_command(options: argparse.Namespace) -> list[str]:
+    """What `harness nightly` runs."""
+    extra = [argument for argument in options.pytest_arguments if argument != "--"]
+    return [sys.executable, "-m", "pytest", "-n", "auto", "--gate", f"--report-dir={options.report_dir}", *extra]
+
+
+def _append(path: Path, text: str) -> None:
+    try:
+        with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"cannot write the step summary {path}: {error.strerror}") from error

@@ -1,0 +1,70 @@
+"""`harness report`: any output of a run, of one that died too, and of shards together."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from harness.errors import UsageError
+from harness.gate import Gate, Scope
+from harness.reports import Record, html_page, junit_xml, load_report, markdown, terminal_table
+from harness.reports.merge import merge
+from harness.reports.record import write_text
+
+DEFAULT_FOLDER = Path(".harness/report")
+
+_FORMATS: dict[str, Callable[[Record], str]] = {
+    "text": lambda record: terminal_table(record) + "\n",
+    "json": Record.to_json,
+    "md": markdown,
+    "junit": junit_xml,
+    "html": html_page,
+}
+
+
+def register(subcommands: Any) -> None:
+    command: argparse.ArgumentParser = subcommands.add_parser(
+        "report", help="print the report of a run", description=__doc__
+    )
+    command.add_argument(
+        "records",
+        nargs="*",
+        type=Path,
+        default=[DEFAULT_FOLDER],
+        metavar="RECORD",
+        help=f"a report folder, a record.json or a journal.jsonl (default: {DEFAULT_FOLDER})",
+    )
+    command.add_argument("--format", choices=tuple(_FORMATS), default="text")
+    command.add_argument("--merge", action="store_true", help="the records are the shards of one run")
+    command.add_argument("--gate", action="store_true", help="check against the allowlist; exit 1 when it is red")
+    command.add_argument("--strict-gate", action="store_true", help="as --gate, and cases off the list are red too")
+    command.add_argument("--allowlist", type=Path, default=Path("allowlist.txt"), metavar="FILE")
+    command.add_argument("--output", type=Path, metavar="FILE", help="write there instead of printing")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Raises UsageError for a record that cannot be read and a file that cannot be written."""
+    record = _record(options)
+    asked_for_gate = options.gate or options.strict_gate
+    if asked_for_gate:
+        gate = Gate.load(options.allowlist)
+        record.gate = gate.check(record.verdicts, Scope.of_verdicts(record.verdicts), strict=options.strict_gate)
+    text = _FORMATS[options.format](record)
+    if options.output:
+        write_text(options.output, text)
+    else:
+        sys.stdout.write(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace").decode(errors="replace"))
+    return 1 if asked_for_gate and record.gate and not record.gate.is_green else 0
+
+
+def _record(options: argparse.Namespace) -> Record:
+    records = [load_report(path) for path in options.records]
+    if options.merge:
+        return merge(records)
+    if len(records) > 1:
+        raise UsageError("more than one record", hint="pass --merge when they are the shards of one run")
+    return records[0]
