@@ -331,7 +331,7 @@ def _scatter(flat: np.ndarray, buffer: Buffer, values: torch.Tensor) -> None:
     if not buffer.numel:
         return
     word = _WORD[buffer.dtype.itemsize]
-    source = values.reshape(-1).view(torch.uint8).numpy().view(word)
+    source = values.contiguous().as_strided((values.numel(),), (1,)).view(torch.uint8).numpy().view(word)
     elements = flat.view(word)
     if may_overlap(buffer):
         # NumPy promises that the last of repeated indices wins; a strided copy promises nothing.

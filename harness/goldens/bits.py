@@ -50,7 +50,8 @@ def ulp_distance(got: np.ndarray, want: np.ndarray) -> np.ndarray:
     distance = np.abs(left - right).astype(np.float64)
     far = (left < 0) != (right < 0)
     distance[far] = np.abs(left[far].astype(np.float64) - right[far].astype(np.float64))
-    distance[np.isnan(got) | np.isnan(want)] = np.nan
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        distance[np.isnan(got) | np.isnan(want)] = np.nan
     return distance
 
 

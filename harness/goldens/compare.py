@@ -137,18 +137,19 @@ def _differences(got: np.ndarray, want: np.ndarray, bound: Allowance, signed_zer
     poisoned = np.zeros(index.size, dtype=bool)
     if poison_is_unmistakable(bound.dtype):
         poisoned = (bits_of(got) == poison) != (bits_of(want) == poison)
-    wide_got, wide_want = got.astype(np.float64), want.astype(np.float64)
-    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):  # NaNs, signalling ones too
+        wide_got, wide_want = got.astype(np.float64), want.astype(np.float64)
         absolute = np.abs(wide_got - wide_want)
         relative = absolute / np.abs(wide_want)
         # Neither a NaN nor an infinity on one side only is within any bound.
         wrong = ~((absolute <= bound.allowed(wide_want)) & (absolute < np.inf))
+        ulp = ulp_distance(got, want)
     if bound.is_exact:
         wrong[:] = True
     wrong &= ~(np.isnan(wide_got) & np.isnan(wide_want))
     # Bits differ and both are zero: the signs differ.
     wrong[(wide_got == 0) & (wide_want == 0)] = signed_zeros or bound.is_exact
-    return _Difference(index, wrong | poisoned, absolute, relative, ulp_distance(got, want))
+    return _Difference(index, wrong | poisoned, absolute, relative, ulp)
 
 
 def _integer_differences(index: np.ndarray, got: np.ndarray, want: np.ndarray) -> _Difference:

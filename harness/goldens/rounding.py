@@ -44,8 +44,9 @@ def to_numpy(tensor: torch.Tensor) -> np.ndarray:
     """The elements of a CPU tensor in row-major order, bit for bit: bf16 and fp8 as ml_dtypes. No copy if contiguous."""
     import torch
 
-    flat = tensor.detach().contiguous().reshape(-1)
-    raw = flat.view(torch.uint8).numpy()
+    dense = tensor.detach().contiguous()
+    # Not reshape(-1): an axis of extent 0 or 1 may keep a stride that view() refuses.
+    raw = dense.as_strided((dense.numel(),), (1,)).view(torch.uint8).numpy()
     return raw.view(dtype_of(tensor.dtype).numpy).reshape(tuple(tensor.shape))
 
 

@@ -109,7 +109,8 @@ def typical_magnitude(golden: np.ndarray) -> float:
 
 
 def _magnitudes(values: np.ndarray) -> np.ndarray:
-    size = np.abs(values.astype(np.float64))
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        size = np.abs(values.astype(np.float64))
     return size[np.isfinite(size) & (size > 0)]
 
 
