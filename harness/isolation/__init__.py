@@ -1,8 +1,8 @@
 """A process of its own for every case.
 
-    runner = IsolatedRunner(environment={})
-    evidence = runner.run(CaseRequest(...), timeout=60)   # whatever the case does, there is Evidence of it
-    runner.close()
+runner = IsolatedRunner(environment={})
+evidence = runner.run(CaseRequest(...), timeout=60)   # whatever the case does, there is Evidence of it
+runner.close()
 """
 
 from harness.isolation.messages import CaseRequest

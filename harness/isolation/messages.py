@@ -21,7 +21,7 @@ class CaseRequest:
     name: str
     parameter_id: str
     target: str
-    options: RunOptions = RunOptions()
+    options: RunOptions
     runner: str = "harness.targets:run_case"
     memory: int = 0
 

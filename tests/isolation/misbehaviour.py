@@ -20,9 +20,7 @@ from harness.errors import OutOfBounds
 EnterStage = Callable[[str], None]
 
 
-def run(
-    instance: CaseInstance, node_id: str, target: str, options: RunOptions, enter_stage: EnterStage
-) -> Evidence:
+def run(instance: CaseInstance, node_id: str, target: str, options: RunOptions, enter_stage: EnterStage) -> Evidence:
     """Does what the case's parameter `deed` says, in stage "frontend"."""
     enter_stage("frontend")
     DEEDS[instance.chosen["deed"]](options)

@@ -1,0 +1,141 @@
+"""Case files and cases as pytest sees them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cases.evidence import Evidence, Failure, Verdict
+from harness.cases.loading import CaseSummary
+from harness.collection.execution import Execution
+from harness.collection.failure_text import failure_text
+from harness.collection.settings import Settings
+from harness.errors import CaseError, EnvironmentFailed
+from harness.reports import junit_properties
+from harness.reports.record import encode_verdict
+from harness.verdicts import classify
+
+EXECUTION: pytest.StashKey[Execution] = pytest.StashKey()
+SETTINGS: pytest.StashKey[Settings] = pytest.StashKey()
+
+# A report's attribute, which travels from xdist's workers to the process that keeps the record.
+VERDICT = "harness_verdict"
+
+# Marks that mean something to pytest itself: a folder of such a name is no reason to skip what is in it.
+_PYTEST_MARKS = {"skip", "skipif", "xfail", "parametrize", "usefixtures", "filterwarnings"}
+
+
+class CaseFailed(Exception):
+    """A case whose verdict is a failure; its text is the whole story, for a person."""
+
+    def __init__(self, verdict: Verdict, text: str) -> None:
+        super().__init__(text)
+        self.verdict = verdict
+
+
+class KernelFile(pytest.File):
+    """A file of kernel cases. It is imported in another process, never in pytest's own."""
+
+    def collect(self) -> Iterator[KernelItem]:
+        """A case for every combination of parameters and target. Raises CaseError at a line of the file."""
+        settings = self.config.stash[SETTINGS]
+        for summary in self.config.stash[EXECUTION].collect(self.path):
+            for target in settings.targets:
+                yield KernelItem.from_parent(self, name=_name_of(summary, target), summary=summary, target=target)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
+        if isinstance(excinfo.value, (CaseError, EnvironmentFailed)):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo)
+
+
+class KernelItem(pytest.Item):
+    """One case on one target."""
+
+    def __init__(self, *, summary: CaseSummary, target: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.summary = summary
+        self.target = target
+        self.verdict: Verdict | None = None
+        self.add_marker(mark_name(target))
+        family = family_of(self.path, self.config.stash[SETTINGS])
+        if family:
+            self.add_marker(family)
+        for mark in summary.marks:
+            self.add_marker(getattr(pytest.mark, mark.name)(*mark.arguments, **dict(mark.keywords)))
+
+    def runtest(self) -> None:
+        execution = self.config.stash[EXECUTION]
+        self.verdict = verdict = execution.run(self.nodeid, self.path, self.summary, self.target)
+        self.user_properties.extend(junit_properties(verdict))
+        if verdict.evidence.output:
+            self.add_report_section("call", "stdout", verdict.evidence.output)
+        if verdict.is_failure:
+            settings = self.config.stash[SETTINGS]
+            raise CaseFailed(verdict, failure_text(verdict, settings, verbose=self.config.getoption("verbose") > 0))
+        if verdict.outcome != "pass":
+            raise pytest.skip.Exception(verdict.summary, _use_item_location=True)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
+        if not isinstance(excinfo.value, CaseFailed):
+            return super().repr_failure(excinfo)
+        verdict = excinfo.value.verdict
+        shown = excinfo.getrepr(style="value")
+        if shown.reprcrash is not None:  # what pytest's short summary and its JUnit file print
+            shown.reprcrash.path = str(self.path)
+            shown.reprcrash.lineno = self.summary.where.line
+            shown.reprcrash.message = f"{verdict.bucket} at {verdict.stage}: {verdict.summary}"
+        return shown
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, self.summary.where.line - 1, self.name
+
+
+def attach_verdict(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Puts the verdict of a case on its report: of its run, or of a skip that came before it."""
+    if not isinstance(item, KernelItem):
+        return
+    if report.when == "setup" and report.skipped:
+        item.verdict = _skipped(item, report)
+    if item.verdict is not None and (report.when == "call" or report.skipped):
+        setattr(report, VERDICT, encode_verdict(item.verdict))
+
+
+def failed_file(report: pytest.CollectReport, targets: tuple[str, ...]) -> Verdict:
+    """The verdict on a file whose cases could not be listed."""
+    failure = Failure("collect", "CaseError", str(report.longrepr))
+    return classify(Evidence(report.nodeid, targets[0], "collect", failure=failure))
+
+
+def lost_case(node_id: str, target: str) -> Verdict:
+    """The verdict on a case whose pytest process died under it."""
+    failure = Failure("", "EnvironmentFailed", "the pytest worker died while it ran this case")
+    return classify(Evidence(node_id, target, failure=failure))
+
+
+def mark_name(text: str) -> str:
+    """A name that `-m` can spell: cuda:80 is cuda_80."""
+    return re.sub(r"\W", "_", text)
+
+
+def family_of(path: Path, settings: Settings) -> str | None:
+    """The mark of the folder a case file lies in, one below the folder of case files."""
+    folder = settings.folder_of(path)
+    if folder is None or path.parent == folder:
+        return None
+    name = mark_name(path.relative_to(folder).parts[0])
+    return None if name in _PYTEST_MARKS else name
+
+
+def _name_of(summary: CaseSummary, target: str) -> str:
+    parameters = f"-{summary.parameter_id}" if summary.parameter_id else ""
+    return f"{summary.name}[{target}{parameters}]"
+
+
+def _skipped(item: KernelItem, report: pytest.TestReport) -> Verdict:
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return classify(Evidence(item.nodeid, item.target, failure=Failure("collect", "Skipped", reason)))

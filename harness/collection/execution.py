@@ -1,0 +1,78 @@
+"""Runs what pytest collects: case files and cases, in processes that suit their target."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from harness.cases.evidence import Evidence, Failure, Verdict
+from harness.cases.loading import CaseSummary
+from harness.collection.settings import Settings
+from harness.errors import EnvironmentFailed
+from harness.isolation import CaseRequest, IsolatedRunner
+from harness.reports import folder_name
+from harness.verdicts import classify
+
+# Inside the report folder: what a running case has left so far for a person to look at.
+RUNNING = "running"
+
+
+@dataclass
+class Execution:
+    """One pytest process's runners: one for each set of variables that the targets need."""
+
+    settings: Settings
+    _runners: dict[tuple[tuple[str, str], ...], IsolatedRunner] = field(default_factory=dict)
+
+    def collect(self, path: Path) -> list[CaseSummary]:
+        """The cases of a file. Raises CaseError or EnvironmentFailed."""
+        return self._runner(self.settings.targets[0]).collect(path, self.settings.timeout)
+
+    def end_collection(self) -> None:
+        for runner in self._runners.values():
+            runner.end_collection()
+
+    def run(self, node_id: str, path: Path, summary: CaseSummary, target: str) -> Verdict:
+        """Runs one case; whatever it does, there is a verdict on it."""
+        artifacts = self.settings.report_folder / RUNNING / folder_name(node_id)
+        request = CaseRequest(
+            node_id,
+            str(path),
+            summary.name,
+            summary.parameter_id,
+            target,
+            replace(self.settings.run, artifacts=str(artifacts)),
+            memory=self.settings.memory,
+        )
+        verdict = classify(self._evidence(request))
+        if verdict.outcome != "fail":
+            shutil.rmtree(artifacts, ignore_errors=True)
+        return verdict
+
+    def close(self) -> None:
+        for runner in self._runners.values():
+            runner.close()
+        self._runners.clear()
+
+    def _evidence(self, request: CaseRequest) -> Evidence:
+        try:
+            return self._runner(request.target).run(request, self.settings.timeout)
+        except EnvironmentFailed as error:
+            failure = Failure("collect", type(error).__name__, error.what, error.where, error.hint)
+            return Evidence(request.node_id, request.target, failure=failure)
+
+    def _runner(self, target: str) -> IsolatedRunner:
+        environment = _environment_of(target)
+        key = tuple(sorted(environment.items()))
+        if key not in self._runners:
+            self._runners[key] = IsolatedRunner(environment)
+        return self._runners[key]
+
+
+def _environment_of(target: str) -> Mapping[str, str]:
+    # Imported when a case is about to run: it needs NumPy, and pytest's start does not.
+    from harness.targets.registry import target_named
+
+    return target_named(target).environment

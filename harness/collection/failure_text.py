@@ -1,0 +1,73 @@
+"""A failed case in words: what pytest prints under its name."""
+
+from __future__ import annotations
+
+from harness.cases.evidence import BufferEvidence, Finding, Verdict
+from harness.collection.settings import Settings
+from harness.reports import folder_name
+from harness.reports.record import RunInfo
+from harness.verdicts import bucket_named
+
+_LOG_LINES = 12
+
+
+def failure_text(verdict: Verdict, settings: Settings, verbose: bool = False) -> str:
+    """Bucket, owner, stage, what differs and where, the next step, and the command that runs it again."""
+    bucket = bucket_named(verdict.bucket)
+    evidence = verdict.evidence
+    lines = [
+        f"{verdict.bucket} at {verdict.stage} (owner: {bucket.owner})",
+        f"  {verdict.summary}",
+        *(line for buffer in evidence.buffers for line in _buffer(buffer)),
+        *(line for finding in evidence.findings for line in _finding(finding)),
+        *_trace(verdict, verbose),
+        *_log(verdict),
+        "",
+        f"next step: {bucket.next_step}",
+        f"rerun:     {RunInfo(rerun=settings.rerun).rerun_command(verdict.case)}",
+    ]
+    if evidence.artifacts:
+        folder = settings.report_folder / "failures" / folder_name(verdict.case)
+        lines.append(f"look at:   {_relative(folder, settings)}")
+    return "\n".join(lines)
+
+
+def _buffer(buffer: BufferEvidence) -> list[str]:
+    mismatch = buffer.mismatch
+    if mismatch is None:
+        return []
+    shape = "x".join(map(str, buffer.shape)) or "scalar"
+    writers = ", ".join(map(str, mismatch.writers[:4]))
+    lines = [
+        f"  {buffer.name} ({buffer.dtype} {shape}, {buffer.role}): {mismatch.wrong} of {mismatch.total} differ"
+        f" ({mismatch.error_shape}); tolerance {buffer.tolerance}",
+        f"    first at {list(mismatch.first_index)}: got {mismatch.got}, want {mismatch.want}",
+        f"    largest error: {mismatch.max_absolute:g} absolute, {mismatch.max_relative:g} relative,"
+        f" {mismatch.max_ulp:g} ulp",
+    ]
+    return lines + ([f"    written by programs {writers}"] if writers else [])
+
+
+def _finding(finding: Finding) -> list[str]:
+    places = " and ".join(str(place) for place in (finding.where, finding.other) if place)
+    return [f"  {finding.kind}: {finding.message}" + (f"\n    at {places}" if places else "")]
+
+
+def _trace(verdict: Verdict, verbose: bool) -> list[str]:
+    """The traceback, where the message alone does not say which line to look at."""
+    failure = verdict.evidence.failure
+    if failure is None or not failure.traceback or (failure.where and not verbose):
+        return []
+    lines = failure.traceback.rstrip().splitlines()
+    return ["", *(lines if verbose else lines[-_LOG_LINES:])]
+
+
+def _log(verdict: Verdict) -> list[str]:
+    failure = verdict.evidence.failure
+    if failure is None or not failure.log.strip():
+        return []
+    return ["", "last lines of its stderr:", *failure.log.rstrip().splitlines()[-_LOG_LINES:]]
+
+
+def _relative(path: object, settings: Settings) -> str:
+    return str(path).removeprefix(f"{settings.root}/")

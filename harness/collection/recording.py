@@ -1,0 +1,177 @@
+"""Keeps the record of a run. Lives in the one process that sees every result: not in xdist's workers."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from harness.cases.evidence import Verdict
+from harness.collection.cases import VERDICT, KernelItem, failed_file, lost_case
+from harness.collection.execution import RUNNING
+from harness.collection.scope import is_whole
+from harness.collection.settings import Settings
+from harness.errors import HarnessError
+from harness.gate import Gate, Scope
+from harness.reports import Record, Recorder, RunInfo, terminal_table
+from harness.reports.record import decode_verdict
+
+WORKER_COLLECTED, WORKER_SELECTED = "harness_collected", "harness_selected"
+
+
+@dataclass
+class Recording:
+    """A plugin: hears of every result, and at the end writes the report, applies the gate, prints the table."""
+
+    config: pytest.Config
+    settings: Settings
+    gate: Gate | None
+    collected: set[str] = field(default_factory=set)
+    selected: set[str] = field(default_factory=set)
+    broken: list[Verdict] = field(default_factory=list)
+    recorder: Recorder | None = None
+    record: Record | None = None
+    trouble: str = ""
+    ordinary_failures: int = 0
+
+    def expect(self, collected: Iterable[str], selected: Iterable[str]) -> None:
+        """The cases there are, and those of them that are to run."""
+        self.collected.update(collected)
+        self.selected.update(selected)
+        if self.selected:
+            self._start()
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self.selected.update(item.nodeid for item in session.items if isinstance(item, KernelItem))
+        if (self.selected or self.broken) and not self.config.getoption("collectonly"):
+            self._start()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        kernels = [node_id for node_id in ids if self._is_case(node_id)]
+        self.expect(kernels, kernels)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        output: Mapping[str, Any] = getattr(node, "workeroutput", {})
+        self.collected.update(output.get(WORKER_COLLECTED, ()))
+        self.selected.update(output.get(WORKER_SELECTED, ()))
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if not report.failed:
+            return
+        if not self._is_case_file(report.nodeid):
+            self.ordinary_failures += 1
+            return
+        # Each of xdist's workers tells of the same file.
+        if all(verdict.case != report.nodeid for verdict in self.broken):
+            self.broken.append(failed_file(report, self.settings.targets))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        encoded = getattr(report, VERDICT, None)
+        if encoded is not None:
+            self._add(decode_verdict(encoded))
+        elif report.failed and self._is_case(report.nodeid):
+            self._add(lost_case(report.nodeid, self._target_of(report.nodeid)))
+        elif report.failed:
+            self.ordinary_failures += 1
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        if self.recorder is None and not self._owes_a_gate(exitstatus):
+            return
+        try:
+            self._finish(exitstatus)
+        except HarnessError as error:
+            self.trouble = str(error)
+        session.exitstatus = self._exit_status(exitstatus)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.trouble:
+            terminalreporter.section("kernel cases")
+            terminalreporter.write_line(f"ERROR: {self.trouble}", red=True)
+        if self.record is None:
+            return
+        terminalreporter.section("kernel cases")
+        folder = str(self.settings.report_folder).removeprefix(f"{self.settings.root}/")
+        terminalreporter.write_line(terminal_table(self.record, folder=folder))
+
+    def _start(self) -> None:
+        if self.recorder is not None:
+            return
+        run = RunInfo(
+            command=("pytest", *self.config.invocation_params.args),
+            targets=self.settings.targets,
+            rerun=self.settings.rerun,
+            shard=str(self.settings.shard or ""),
+        )
+        shutil.rmtree(self.settings.report_folder / RUNNING, ignore_errors=True)
+        try:
+            self.recorder = Recorder.start(self.settings.report_folder, run)
+        except HarnessError as error:
+            raise pytest.UsageError(str(error)) from error
+
+    def _add(self, verdict: Verdict) -> None:
+        self._start()
+        assert self.recorder is not None
+        self.recorder.add(verdict)
+
+    def _owes_a_gate(self, exitstatus: int) -> bool:
+        """A gate with nothing to judge is red for every line, unless pytest did not come so far."""
+        reached = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+        return self.gate is not None and exitstatus in reached and not self.config.getoption("collectonly")
+
+    def _finish(self, exitstatus: int) -> None:
+        self._start()
+        assert self.recorder is not None
+        for verdict in self.broken:
+            self.recorder.add(verdict)
+        recorded = {verdict.case for verdict in self.recorder.verdicts}
+        interrupted = exitstatus == pytest.ExitCode.INTERRUPTED or not self.selected <= recorded
+        self.record = self.recorder.finish(
+            self.gate, self._scope(), strict=self.settings.strict, interrupted=interrupted
+        )
+        shutil.rmtree(self.settings.report_folder / RUNNING, ignore_errors=True)
+
+    def _scope(self) -> Scope:
+        hidden = self._listed_in_broken_files()
+        return Scope(
+            frozenset(self.collected | self.selected | hidden),
+            frozenset(self.selected | hidden),
+            is_whole(self.config, self.settings),
+            frozenset(self.settings.targets),
+        )
+
+    def _listed_in_broken_files(self) -> set[str]:
+        """Listed cases that could not be collected: the gate must hold them against the run."""
+        if self.gate is None:
+            return set()
+        files = tuple(f"{verdict.case}::" for verdict in self.broken)
+        return {entry.pattern for entry in self.gate.entries if entry.pattern.startswith(files) and entry.is_exact}
+
+    def _exit_status(self, exitstatus: int) -> int:
+        """With a gate, cases fail the run by what is listed, and everything else as ever."""
+        if self.trouble:
+            return pytest.ExitCode.USAGE_ERROR
+        if self.record is not None and self.record.void and exitstatus == pytest.ExitCode.OK:
+            return pytest.ExitCode.TESTS_FAILED
+        gate = self.record.gate if self.record else None
+        if gate is None or exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            return exitstatus
+        if gate.is_green and not self.ordinary_failures:
+            return pytest.ExitCode.OK
+        return pytest.ExitCode.TESTS_FAILED
+
+    def _is_case(self, node_id: str) -> bool:
+        file, separator, _ = node_id.partition("::")
+        return bool(separator) and self._is_case_file(file)
+
+    def _is_case_file(self, node_id: str) -> bool:
+        return self.settings.folder_of((self.settings.root / node_id).resolve()) is not None
+
+    def _target_of(self, node_id: str) -> str:
+        inside = node_id.rpartition("::")[2].partition("[")[2]
+        matching = [name for name in self.settings.targets if inside.startswith((f"{name}-", f"{name}]"))]
+        return max(matching, key=len, default=self.settings.targets[0])

@@ -1,0 +1,116 @@
+"""What the command line and the ini file say about a run."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from harness.cases.options import CHECKS, RunOptions
+from harness.collection.sharding import Shard, parse_shard
+
+DEFAULT_FOLDER = "coverage_kernels"
+DEFAULT_TARGET = "npu"
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """kernel_paths   folders of case files that exist
+    timeout, memory   of one case: seconds, and bytes (0: no limit)
+    """
+
+    root: Path
+    kernel_paths: tuple[Path, ...]
+    targets: tuple[str, ...]
+    run: RunOptions
+    timeout: float
+    memory: int
+    report_folder: Path
+    allowlist: Path
+    gate: bool
+    strict: bool
+    shard: Shard | None
+
+    @classmethod
+    def of(cls, config: pytest.Config) -> Settings:
+        """Reads the configuration; what cannot be used was refused by the option parser."""
+        option = config.getoption
+        folders = config.getini("kernel_paths") or [config.rootpath / DEFAULT_FOLDER]
+        strict = option("strict_gate")
+        return cls(
+            root=config.rootpath,
+            kernel_paths=tuple(folder.resolve() for folder in folders if folder.is_dir()),
+            targets=_targets(option("target")),
+            run=RunOptions(checks=option("checks")),
+            timeout=option("case_timeout"),
+            memory=option("case_memory"),
+            report_folder=_from_root(config, option("report_dir")),
+            allowlist=_from_root(config, option("allowlist")),
+            gate=option("gate") or strict,
+            strict=strict,
+            shard=option("shard"),
+        )
+
+    def folder_of(self, path: Path) -> Path | None:
+        """The folder of case files that `path` lies in, if any."""
+        return next((folder for folder in self.kernel_paths if path.is_relative_to(folder)), None)
+
+    @property
+    def rerun(self) -> tuple[str, ...]:
+        """The options that running one case again needs: those that are not the default."""
+        targets = () if self.targets == (DEFAULT_TARGET,) else (f"--target={','.join(self.targets)}",)
+        checks = () if self.run.checks == RunOptions().checks else (f"--checks={self.run.checks}",)
+        return (*targets, *checks)
+
+
+def add_options(parser: pytest.Parser) -> None:
+    parser.addini("kernel_paths", f"folders of kernel case files (default: {DEFAULT_FOLDER})", type="paths", default=[])
+    group = parser.getgroup("harness", "kernel cases")
+    add = group.addoption
+    add("--target", action="append", metavar="NAME", help="where cases run; several: repeat it or use commas [npu]")
+    add("--checks", choices=CHECKS, default="fast", help="fast: bounds and goldens; full: races, unwritten memory, ...")
+    add("--case-timeout", type=_seconds, default=120.0, metavar="SECONDS", help="of one case [%(default)g]")
+    add("--case-memory", type=_bytes, default=0, metavar="SIZE", help="one case may allocate, such as 2G [no limit]")
+    add("--gate", action="store_true", help="exit by the allowlist: red when a listed case does not do as listed")
+    add("--strict-gate", action="store_true", help="--gate, and a case that is not listed is red too")
+    add("--allowlist", default="allowlist.txt", metavar="FILE", help="for --gate [%(default)s]")
+    add("--report-dir", default=".harness/report", metavar="DIR", help="where the report goes [%(default)s]")
+    add("--shard", type=_shard, metavar="I/N", help="run the I-th of N parts; each test is always in the same part")
+
+
+def _from_root(config: pytest.Config, path: str) -> Path:
+    """Beside the ini file, wherever pytest was started: so are node ids."""
+    return config.rootpath / path
+
+
+def _targets(given: list[str] | None) -> tuple[str, ...]:
+    names = [name.strip() for text in given or [DEFAULT_TARGET] for name in text.split(",")]
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise pytest.UsageError(f"--case-timeout {text!r} is not a number of seconds above zero")
+    return seconds
+
+
+def _bytes(text: str) -> int:
+    match = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?", text, re.IGNORECASE)
+    if not match:
+        raise pytest.UsageError(f"--case-memory {text!r} is not a size such as 512M or 2G")
+    return int(match[1]) * _UNITS[match[2].upper()]
+
+
+def _shard(text: str) -> Shard:
+    try:
+        return parse_shard(text)
+    except ValueError as error:
+        raise pytest.UsageError(f"--shard {error}") from error

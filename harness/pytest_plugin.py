@@ -1,0 +1,40 @@
+"""The pytest plugin: kernel case files as tests, run on a target, filed in buckets, held to an allowlist.
+
+It changes nothing for a repository that has no folder of case files (ini option `kernel_paths`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.collection.settings import Settings, add_options
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings = Settings.of(config)
+    if settings.shard is not None:
+        config.pluginmanager.register(_Sharding(settings.shard), "harness-sharding")
+    if settings.kernel_paths:
+        # Imported only where there are cases: every pytest of this Python loads this module.
+        from harness.collection.session import KernelCases
+
+        config.pluginmanager.register(KernelCases.of(config, settings), "harness-kernel-cases")
+
+
+class _Sharding:
+    def __init__(self, shard: Any) -> None:
+        self._shard = shard
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """After -k and -m, so that what is left out is counted once."""
+        others = [item for item in items if not self._shard.holds(item.nodeid)]
+        if others:
+            config.hook.pytest_deselected(items=others)
+            items[:] = [item for item in items if self._shard.holds(item.nodeid)]
