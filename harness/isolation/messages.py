@@ -12,7 +12,8 @@ class CaseRequest:
     """One case to run in a process of its own.
 
     file, name, parameter_id  find the case: the file is imported in that process
-    runner  "module:function", called with (instance, node id, target, options, enter_stage); gives Evidence
+    runner  "module:function", called with (instance, node id, target, options, enter_stage); gives Evidence.
+            The module may have a `warm_up()`, called once before cases are forked: it must start no thread
     memory  bytes the process may add to what it has at its start; 0 is no limit
     """
 

@@ -36,6 +36,7 @@ class Zygote:
 
     control: socket.socket
     children: dict[int, _Child] = field(default_factory=dict)
+    prepared: set[str] = field(default_factory=set)
 
     def serve(self) -> None:
         while True:
@@ -74,10 +75,7 @@ class Zygote:
 
     def _spawn(self, message: Spawn, job: int) -> None:
         if message.request is not None:
-            # Imported here, once, instead of in every child.
-            with contextlib.suppress(Exception):
-                importlib.import_module(message.request.runner.partition(":")[0])
-            gc.freeze()
+            self._prepare(message.request.runner.partition(":")[0])
         oom_kills = _oom_kills()
         pid = os.fork()
         if pid == 0:
@@ -87,6 +85,16 @@ class Zygote:
             os.setpgid(pid, pid)
         self.children[pid] = _Child(pid, os.pidfd_open(pid), oom_kills)
         wire.send(self.control, Spawned(pid))
+
+    def _prepare(self, module: str) -> None:
+        """Imports the runner's module, and calls its `warm_up`, once for all children."""
+        if module in self.prepared:
+            return
+        self.prepared.add(module)
+        # What goes wrong here goes wrong again in the child, and is told there.
+        with contextlib.suppress(Exception):
+            getattr(importlib.import_module(module), "warm_up", _nothing)()
+        gc.freeze()
 
     def _become_child(self, message: Spawn, job: int) -> None:
         # Left open, the control socket would keep its other end from seeing the zygote's death.
@@ -133,6 +141,10 @@ def _start_and_serve(control: socket.socket, setup: Setup) -> None:
         zygote.serve()
     finally:
         zygote.close()
+
+
+def _nothing() -> None:
+    """The warm-up of a runner that needs none."""
 
 
 def _kill_group(pid: int) -> None:

@@ -3,5 +3,6 @@
 from harness.targets.registry import DEFAULT_TARGET, target_named, targets
 from harness.targets.run_case import run_case
 from harness.targets.target import Target
+from harness.targets.warm_up import warm_up
 
-__all__ = ["DEFAULT_TARGET", "Target", "run_case", "target_named", "targets"]
+__all__ = ["DEFAULT_TARGET", "Target", "run_case", "target_named", "targets", "warm_up"]
