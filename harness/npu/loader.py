@@ -47,5 +47,9 @@ def load_kernel(name: str, program: bytes) -> LoadedKernel:
     from harness.executor import compile_module
     from harness.ir import parse_module
 
+    session = current_session()
+    session.enter_stage("encode")
     text = program.decode()
+    if session.keep_ir is not None:
+        session.keep_ir("encode", text)
     return LoadedKernel(name, text, compile_module(parse_module(text, name), name))

@@ -40,7 +40,7 @@ def _print_lines(lines: list[str]) -> None:
 class Session:
     """memory    named allocations every launch sees; tensors outside it are registered per launch
     options   how to execute
-    enter_stage   called with "ttir", "simulate" as a launch gets there
+    enter_stage   called with "ttir", "encode", "simulate" as a launch gets there
     keep_ir   called with a stage and the IR it is given; None where nobody wants the text
     emit      receives the lines of `tl.device_print` of one launch
     benchmark_runs   timed runs of each configuration of an autotuned kernel

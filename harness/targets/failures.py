@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from harness.cases.evidence import Failure
@@ -169,10 +170,8 @@ def functions_of(kernel: Any) -> Iterator[Any]:
         scope = {**function.fn.__globals__, **_closure(function.fn)}
         for value in [scope[name] for name in names if name in scope]:
             pending.append(value)
-            # A helper may be reached through its module: `tl.sum`, `helpers.scale`.
-            pending.extend(
-                getattr(value, name) for name in names if hasattr(value, name) and hasattr(value, "__path__")
-            )
+            if isinstance(value, ModuleType):  # `tl.sum`, `helpers.scale`
+                pending.extend(getattr(value, name) for name in names if hasattr(value, name))
 
 
 def _undecorated(kernel: Any) -> Any:

@@ -27,7 +27,7 @@ class ExecutedTarget:
     name: str
     arch: str
     device: str = "cpu"
-    stages: tuple[str, ...] = ("ttir", "simulate")
+    stages: tuple[str, ...] = ("ttir", "encode", "simulate")
     simulated: bool = True
     environment: Mapping[str, str] = field(default_factory=dict)
 

@@ -13,7 +13,6 @@ from triton.backends.compiler import BaseBackend, GPUTarget, Language
 
 from harness.errors import Refusal, UnsupportedVersion
 from harness.npu.fingerprint import lowering_fingerprint
-from harness.npu.session import current_session
 
 BACKEND_NAME = "npu"
 WARP_SIZE = 32
@@ -121,6 +120,8 @@ class NpuBackend(BaseBackend):
 
 def make_ttir(module: Any, pipeline: tuple[tuple[str, str], ...]) -> Any:
     """The module after Triton's TTIR passes. Raises RuntimeError, as libtriton does, when a pass fails."""
+    from harness.npu.session import current_session
+
     session = current_session()
     session.enter_stage("ttir")
     if session.keep_ir is not None:

@@ -1,0 +1,173 @@
+"""A whole run, from a case to its evidence, on the simulated NPU and through the front end alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import triton
+import triton.language as tl
+
+from harness.cases import Buffer, CaseInstance, Integers, KernelCase, Launch, case, empty
+from harness.cases.evidence import Evidence
+from harness.cases.options import RunOptions
+from harness.errors import UsageError
+from harness.targets import run_case
+
+
+@triton.jit
+def scale(out, x, n, factor, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, at < n) * factor, at < n)
+
+
+@triton.jit
+def double_into(middle, x, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(middle + at, tl.load(x + at, at < n) * 2, at < n)
+
+
+@triton.jit
+def triple(out, middle, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(middle + at, at < n) * 3, at < n)
+
+
+@triton.jit
+def beyond(out, x):
+    tl.store(out + 16, tl.load(x))
+
+
+@triton.jit
+def ends_too_early(out, x, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, at < n), at < n - 1)
+
+
+@triton.jit
+def tells(out, n):
+    tl.device_print("n is", n)
+    tl.store(out, n)
+
+
+@case(n=[100])
+def scaled(n: int) -> KernelCase:
+    return KernelCase(
+        scale,
+        grid=(triton.cdiv(n, 32),),
+        args={"out": empty(n), "x": Buffer(n), "n": n, "factor": 2.0, "BLOCK": 32},
+        reference=lambda x: {"out": x * 2},
+    )
+
+
+@case(wrong=["reference"])
+def scaled_wrongly(wrong: str) -> KernelCase:
+    good = scaled.build(100)
+    return KernelCase(good.kernel, good.grid, good.args, reference=lambda x: {"out": x * 3})
+
+
+@case(shape=[16])
+def out_of_bounds(shape: int) -> KernelCase:
+    return KernelCase(beyond, (1,), {"out": empty(shape), "x": Buffer(shape)}, lambda x: {"out": x})
+
+
+@case(n=[40])
+def unwritten_tail(n: int) -> KernelCase:
+    args = {"out": empty(n), "x": Buffer(n), "n": n, "BLOCK": 16}
+    return KernelCase(ends_too_early, (3,), args, lambda x: {"out": x})
+
+
+@case(n=[33])
+def two_launches(n: int) -> KernelCase:
+    x, middle, out = Buffer(n, fill=Integers()), empty(n), empty(n)
+    sizes = {"n": n, "BLOCK": 64}
+    return KernelCase(
+        double_into,
+        (1,),
+        {"middle": middle, "x": x, **sizes},
+        lambda x: {"middle": x * 2, "out": x * 6},
+        then=[Launch(triple, (1,), {"middle": middle, "out": out, **sizes})],
+    )
+
+
+@case(n=[5])
+def printing(n: int) -> KernelCase:
+    return KernelCase(tells, (1,), {"out": empty(1, "int32"), "n": n}, lambda: {"out": torch.tensor([5])})
+
+
+def _run(template: Any, target: str = "npu", **options: Any) -> tuple[Evidence, list[str]]:
+    (instance,) = template.instances()
+    assert isinstance(instance, CaseInstance)
+    stages: list[str] = []
+    return run_case(instance, "file.py::case", target, RunOptions(**options), stages.append), stages
+
+
+@pytest.mark.parametrize("target", ["npu", "ttir"])
+def test_a_case_that_passes_has_its_launch_and_every_golden_compared(target: str):
+    evidence, stages = _run(scaled, target)
+    assert evidence.failure is None
+    assert not evidence.findings
+    (launch,) = evidence.launches
+    assert (launch.kernel, launch.grid, launch.programs, launch.simulated) == ("scale", (4, 1, 1), 4, True)
+    assert {buffer.name: (buffer.role, buffer.compared) for buffer in evidence.buffers} == {
+        "out": ("out", True),
+        "x": ("in", False),
+    }
+    assert all(buffer.mismatch is None for buffer in evidence.buffers)
+    assert evidence.stage == stages[-1] == "compare"
+    # A kernel that is compiled already enters neither "ttir" nor "encode" again.
+    compiled = [stage for stage in stages if stage not in ("ttir", "encode")]
+    assert compiled == ["collect", "reference", "frontend", "simulate", "compare"]
+    assert set(evidence.seconds) == set(stages)
+
+
+def test_wrong_values_leave_a_folder_that_explains_them(tmp_path: Path):
+    evidence, _ = _run(scaled_wrongly, artifacts=str(tmp_path / "failure"))
+    (out,) = [buffer for buffer in evidence.buffers if buffer.mismatch]
+    assert out.mismatch is not None
+    assert (out.mismatch.wrong, out.mismatch.total) == (100, 100)
+    folder = Path(evidence.artifacts)
+    assert "def scale(" in (folder / "kernel.py").read_text()
+    assert "tt.store" in (folder / "last-simulate.mlir").read_text()
+    got, want = (torch.load(folder / "buffers" / f"out.{moment}.pt") for moment in ("got", "want"))
+    torch.testing.assert_close(got * 1.5, want)
+
+
+def test_a_trap_is_a_failure_of_the_simulate_stage_at_the_kernels_line(tmp_path: Path):
+    evidence, _ = _run(out_of_bounds, artifacts=str(tmp_path))
+    assert evidence.failure is not None
+    assert (evidence.failure.kind, evidence.failure.stage) == ("OutOfBounds", "simulate")
+    assert "'out'" in evidence.failure.message
+    assert evidence.failure.where is not None
+    assert evidence.failure.where.file == __file__
+    assert "def beyond(" in (tmp_path / "kernel.py").read_text()
+
+
+def test_an_element_that_no_program_wrote_is_still_poison():
+    evidence, _ = _run(unwritten_tail)
+    mismatch = evidence.buffers[0].mismatch
+    assert mismatch is not None
+    assert (mismatch.wrong, mismatch.first_index, mismatch.error_shape) == (1, (39,), "still poison")
+
+
+def test_launches_run_in_order_over_the_same_buffers():
+    evidence, _ = _run(two_launches)
+    assert [launch.kernel for launch in evidence.launches] == ["double_into", "triple"]
+    assert {buffer.name: (buffer.role, buffer.mismatch) for buffer in evidence.buffers} == {
+        "middle": ("inout", None),
+        "x": ("in", None),
+        "out": ("out", None),
+    }
+
+
+def test_what_a_kernel_prints_is_in_the_evidence(capsys: pytest.CaptureFixture[str]):
+    evidence, _ = _run(printing)
+    assert "n is" in evidence.output
+    assert capsys.readouterr().out == ""
+
+
+def test_an_unknown_target_is_the_users_mistake_and_no_evidence():
+    with pytest.raises(UsageError, match="no target 'nqu'"):
+        _run(scaled, "nqu")
