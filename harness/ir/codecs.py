@@ -1,0 +1,130 @@
+"""How attributes that an assembly format names are written in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, cast
+
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, SymbolRefAttr, UnitAttr
+from xdsl.ir import Attribute
+
+from harness.ir.enums import Enum
+
+if TYPE_CHECKING:
+    from harness.ir.parser import ModuleParser
+    from harness.ir.printer import ModulePrinter
+
+
+class Codec(Protocol):
+    def begins(self, parser: ModuleParser) -> bool:
+        """Whether the text goes on with this attribute; consumes nothing."""
+        ...
+
+    def parse(self, parser: ModuleParser) -> Attribute: ...
+
+    def print(self, printer: ModulePrinter, value: Attribute) -> None: ...
+
+
+_KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)")
+_FLAGS = re.compile(r"\s*<([^<>]*)>")
+
+
+@dataclass(frozen=True)
+class EnumCodec:
+    """A keyword; stored as an integer of `width` bits."""
+
+    enum: Enum
+    width: int = 32
+
+    def begins(self, parser: ModuleParser) -> bool:
+        match = _KEYWORD.match(parser.text, parser.at)
+        return match is not None and match[1] in self.enum.values
+
+    def parse(self, parser: ModuleParser) -> Attribute:
+        match = parser.expect_pattern(_KEYWORD, f"a {self.enum.name}")
+        value = self.enum.values.get(match[1])
+        if value is None:
+            parser.fail(f"{match[1]!r} is not a {self.enum.name}", match.start(1), f"one of: {', '.join(self.enum.values)}")
+        return parser.integer(value, self.width)
+
+    def print(self, printer: ModulePrinter, value: Attribute) -> None:
+        number = cast("IntegerAttr[IntegerType]", value).value.data
+        printer.word(self.enum.keywords.get(number, str(number)))
+
+
+class TextCodec:
+    """A string literal."""
+
+    def begins(self, parser: ModuleParser) -> bool:
+        return parser.sees('"')
+
+    def parse(self, parser: ModuleParser) -> Attribute:
+        value = parser.attribute()
+        if not isinstance(value, StringAttr):
+            parser.fail("a string is expected")
+        return value
+
+    def print(self, printer: ModulePrinter, value: Attribute) -> None:
+        printer.word(printer.attribute_text(value))
+
+
+class SymbolCodec:
+    """`@name`"""
+
+    def begins(self, parser: ModuleParser) -> bool:
+        return parser.sees("@")
+
+    def parse(self, parser: ModuleParser) -> Attribute:
+        return SymbolRefAttr(parser.symbol())
+
+    def print(self, printer: ModulePrinter, value: Attribute) -> None:
+        printer.word(printer.attribute_text(value))
+
+
+class FlagCodec:
+    """A unit attribute that a keyword before it stands for."""
+
+    def begins(self, parser: ModuleParser) -> bool:
+        return True
+
+    def parse(self, parser: ModuleParser) -> Attribute:
+        return UnitAttr()
+
+    def print(self, printer: ModulePrinter, value: Attribute) -> None:
+        return None
+
+
+class AnyCodec:
+    """Any attribute, in its own notation, with its type."""
+
+    def begins(self, parser: ModuleParser) -> bool:
+        return True
+
+    def parse(self, parser: ModuleParser) -> Attribute:
+        return parser.attribute()
+
+    def print(self, printer: ModulePrinter, value: Attribute) -> None:
+        printer.word(printer.attribute_text(value))
+
+
+@dataclass(frozen=True)
+class BitsCodec:
+    """`<flag, flag>` after a keyword, such as `fastmath<nnan, contract>`; `build` takes the flags' names."""
+
+    build: Callable[[list[str]], Attribute]
+    names: Callable[[Attribute], list[str]]
+
+    def begins(self, parser: ModuleParser) -> bool:
+        return parser.sees("<")
+
+    def parse(self, parser: ModuleParser) -> Attribute:
+        match = parser.expect_pattern(_FLAGS, "'<'")
+        try:
+            return self.build([flag.strip() for flag in match[1].split(",")])
+        except ValueError:
+            parser.fail(f"unknown flag in <{match[1]}>", match.start())
+
+    def print(self, printer: ModulePrinter, value: Attribute) -> None:
+        printer.glued(f"<{', '.join(self.names(value))}>")

@@ -1,0 +1,17 @@
+"""Triton's dialects and the upstream ones it uses, one file each."""
+
+from harness.ir.dialects import arith, builtin, cf, func, gpu, llvm, math, scf, tt, ub
+
+# A further dialect (ttg, ttng, amdg) is a file with a `build` of its own and a name in this list.
+ALL = (
+    builtin.build,
+    arith.build,
+    math.build,
+    scf.build,
+    cf.build,
+    func.build,
+    ub.build,
+    llvm.build,
+    gpu.build,
+    tt.build,
+)

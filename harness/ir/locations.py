@@ -1,0 +1,173 @@
+"""Source locations: reading them, and telling the kernel's line from one.
+
+A location is a file position, a name around one, a call site (callee at caller), or several fused ones.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    CallSiteLoc,
+    FileLineColLoc,
+    FusedLoc,
+    IntAttr,
+    NameLoc,
+    NoneAttr,
+    StringAttr,
+    UnknownLoc,
+)
+from xdsl.ir import Attribute, Operation
+from xdsl.utils.lexer import Input
+from xdsl.utils.mlir_lexer import StringLiteral
+
+from harness.cases.location import SourceLocation
+
+if TYPE_CHECKING:
+    from harness.ir.parser import ModuleParser
+
+_LOC = re.compile(r"\s*loc\(")
+_ALIAS = re.compile(r"\s*(#[A-Za-z_][\w$.-]*)")
+_OP_ALIAS = re.compile(r"\s*loc\((#[A-Za-z_][\w$.-]*)\)")
+_TEXT = re.compile(r'\s*("(?:[^"\\\n]|\\.)*")')
+_POSITION = re.compile(r":(\d+):(\d+)(?:\s+to\s+(?:\d+)?:\d+)?")
+_WORD = re.compile(r"\s*(unknown|callsite|fused)\b")
+# Frames of Triton's own library (tl.sum and the like) are not the user's line.
+_LIBRARY = re.compile(r"[/\\]triton[/\\](language|experimental|_internal_testing)[/\\]|triton_helpers\.py$")
+
+
+class LocationReader:
+    """Reads `loc(...)` for one parser."""
+
+    def __init__(self, parser: ModuleParser) -> None:
+        self._parser = parser
+        self._strings: dict[str, StringAttr] = {}
+        self.unknown = UnknownLoc()
+
+    def optional(self):
+        """The location that comes next, or None. Most are aliases."""
+        parser = self._parser
+        match = _OP_ALIAS.match(parser.text, parser.at)
+        if match is not None:
+            parser.at = match.end()
+            return parser.attribute_aliases.get(match[1]) or parser.alias(match[1], match.start(1))
+        return self.read() if _LOC.match(parser.text, parser.at) else None
+
+    def read(self):
+        """`loc(...)`"""
+        self._parser.expect_pattern(_LOC, "a location")
+        location = self._body()
+        self._parser.need(")")
+        return location
+
+    def here(self, at: int):
+        """The location of an op that states none: its place in the IR text (columns count from 0 in the IR)."""
+        place = self._parser.place(at)
+        return FileLineColLoc(self._string(f'"{place.file}"', place.file), IntAttr(place.line), IntAttr(place.column - 1))
+
+    def _body(self):
+        parser = self._parser
+        if (match := _ALIAS.match(parser.text, parser.at)) is not None:
+            parser.at = match.end()
+            return self._alias(match[1], match.start(1))
+        if (match := _TEXT.match(parser.text, parser.at)) is not None:
+            parser.at = match.end()
+            return self._after_text(match[1])
+        if (match := _WORD.match(parser.text, parser.at)) is not None:
+            parser.at = match.end()
+            return self._word(match[1])
+        parser.fail("a location is expected")
+
+    def _alias(self, name: str, at: int):
+        location = self._parser.alias(name, at)
+        if not isinstance(location, (UnknownLoc, FileLineColLoc, NameLoc, CallSiteLoc, FusedLoc)):
+            self._parser.fail(f"{name} is not a location", at)
+        return location
+
+    def _after_text(self, quoted: str):
+        parser = self._parser
+        match = _POSITION.match(parser.text, parser.at)
+        if match is not None:
+            parser.at = match.end()
+            return FileLineColLoc(self._string(quoted), IntAttr(int(match[1])), IntAttr(int(match[2])))
+        if not parser.accept("("):
+            return NameLoc(self._string(quoted), NoneAttr())
+        inner = self._body()
+        parser.need(")")
+        return NameLoc(self._string(quoted), inner)
+
+    def _word(self, word: str):
+        if word == "unknown":
+            return self.unknown
+        if word == "callsite":
+            return self._call_site()
+        return self._fused()
+
+    def _call_site(self):
+        parser = self._parser
+        parser.need("(")
+        callee = self._body()
+        parser.need("at")
+        caller = self._body()
+        parser.need(")")
+        return CallSiteLoc(callee, caller)
+
+    def _fused(self):
+        parser = self._parser
+        metadata: Attribute = NoneAttr()
+        if parser.accept("<"):
+            metadata = parser.attribute()
+            parser.need(">")
+        parser.need("[")
+        found = [self._body()]
+        while parser.accept(","):
+            found.append(self._body())
+        parser.need("]")
+        return FusedLoc(ArrayAttr(found), metadata)
+
+    def _string(self, quoted: str, text: str | None = None) -> StringAttr:
+        known = self._strings.get(quoted)
+        if known is None:
+            text = _unquoted(quoted) if text is None else text
+            known = self._strings[quoted] = StringAttr(text)
+        return known
+
+
+def _unquoted(quoted: str) -> str:
+    if "\\" not in quoted:
+        return quoted[1:-1]
+    return StringLiteral(0, len(quoted), Input(quoted, "")).string_contents
+
+
+def source_location(op: Operation) -> SourceLocation | None:
+    """The user's line an op came from; None where the IR does not know.
+
+    Through names, call sites and fused locations. Of the frames of an inlined call it is the innermost
+    that is not in Triton's own library: `tl.sum(x)` is the line that says so, not a line of standard.py.
+    """
+    return location_of(op.location)
+
+
+def location_of(location: Attribute) -> SourceLocation | None:
+    """As `source_location`, of a location attribute."""
+    frames = list(_frames(location))
+    for frame in frames:
+        if not _LIBRARY.search(frame.file):
+            return frame
+    return frames[-1] if frames else None
+
+
+def _frames(location: Attribute):
+    """File positions, innermost call first."""
+    if isinstance(location, FileLineColLoc):
+        yield SourceLocation(location.filename.data, location.line.data, location.column.data + 1)
+    elif isinstance(location, NameLoc):
+        yield from _frames(location.location)
+    elif isinstance(location, CallSiteLoc):
+        yield from _frames(location.callee)
+        yield from _frames(location.caller)
+    elif isinstance(location, FusedLoc):
+        for part in location.locations:
+            yield from _frames(part)
