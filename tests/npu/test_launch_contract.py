@@ -1,5 +1,8 @@
 """What Triton's JIT hands to the driver, and what arrives in the compiled function: on real launches."""
 
+# A constexpr parameter takes a plain value.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple

@@ -29,7 +29,7 @@ def calls_a_bad_helper(out):
 
 @triton.jit
 def unknown_name(out):
-    tl.store(out, missing)  # noqa: F821  # line C
+    tl.store(out, missing)  # noqa: F821 # pyright: ignore[reportUndefinedVariable] # line C
 
 
 @triton.jit
