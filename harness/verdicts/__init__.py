@@ -8,7 +8,14 @@
 
 from harness.verdicts.buckets import BUCKET_NAMES, BUCKETS, Bucket, bucket_named
 from harness.verdicts.classify import classify, is_simulated, owes_simulation, voided
-from harness.verdicts.fingerprint import Fingerprint, Part, changed, differs_across_machines, take_fingerprint
+from harness.verdicts.fingerprint import (
+    Fingerprint,
+    Part,
+    changed,
+    differs_across_machines,
+    fingerprint_of_path,
+    take_fingerprint,
+)
 from harness.verdicts.patterns import Pattern, PatternTable, standard_patterns
 
 __all__ = [
@@ -23,6 +30,7 @@ __all__ = [
     "changed",
     "classify",
     "differs_across_machines",
+    "fingerprint_of_path",
     "is_simulated",
     "owes_simulation",
     "standard_patterns",

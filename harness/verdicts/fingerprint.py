@@ -57,8 +57,13 @@ def take_fingerprint(extra: Mapping[str, Path] | None = None) -> Fingerprint:
         "machine": _machine(),
     }
     for name, path in (extra or {}).items():
-        parts[name] = _part("", [path])
+        parts[name] = fingerprint_of_path(path)
     return Fingerprint(parts)
+
+
+def fingerprint_of_path(path: Path) -> Part:
+    """The part that a file or a folder of files is."""
+    return _part("", [path])
 
 
 def changed(before: Fingerprint, after: Fingerprint) -> list[str]:
