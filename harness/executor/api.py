@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+
 from harness.cases.evidence import Finding
 from harness.executor.memory import Allocation
 
@@ -49,13 +51,18 @@ class ExecutorOptions:
 
 @dataclass
 class LaunchResult:
-    """loads and stores name the allocations the programs touched (atomics count as both)."""
+    """loads and stores name the allocations the programs touched (atomics count as both).
+
+    writers, under full checks: per allocation, the number (x fastest) of the program that stored to each byte
+    last, -1 where none did.
+    """
 
     programs: int
     loads: set[str] = field(default_factory=set)
     stores: set[str] = field(default_factory=set)
     findings: list[Finding] = field(default_factory=list)
     output: list[str] = field(default_factory=list)  # lines of tl.device_print
+    writers: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 Argument = PointerArgument | DescriptorArgument | int | float | bool

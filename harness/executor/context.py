@@ -1,0 +1,72 @@
+"""What the steps of a plan share while one batch of programs runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.errors import Deadlock
+from harness.executor.api import ExecutorOptions, LaunchResult
+from harness.executor.memory import Memory
+from harness.semantics.types import Array
+
+if TYPE_CHECKING:
+    from harness.executor.checks import Shadow
+
+
+class Context:
+    """A batch of programs: `ids` are three int32 arrays (P,), the program id along x, y and z.
+
+    `pause` lets another program run (cooperative mode only); `shadow` is there under full checks.
+    """
+
+    __slots__ = ("grid", "ids", "memory", "options", "pause", "programs", "result", "shadow", "steps")
+
+    def __init__(
+        self,
+        ids: tuple[Array, Array, Array],
+        grid: tuple[int, int, int],
+        memory: Memory,
+        options: ExecutorOptions,
+        result: LaunchResult,
+        shadow: Shadow | None = None,
+        pause: Callable[[], None] | None = None,
+    ) -> None:
+        self.ids = ids
+        self.programs = ids[0].size
+        self.grid = grid
+        self.memory = memory
+        self.options = options
+        self.result = result
+        self.shadow = shadow
+        self.pause = pause
+        self.steps = 0
+
+    def subset(self, chosen: Array) -> Context:
+        """The context of the programs at these positions."""
+        x, y, z = self.ids
+        ids = (x[chosen], y[chosen], z[chosen])
+        return Context(ids, self.grid, self.memory, self.options, self.result, self.shadow, self.pause)
+
+    def program_of(self, row: int) -> tuple[int, int, int]:
+        """The (x, y, z) of the program at position `row`; the first one for values that all programs share."""
+        row = row if row < self.programs else 0
+        x, y, z = self.ids
+        return int(x[row]), int(y[row]), int(z[row])
+
+    def linear_ids(self) -> Array:
+        """Program numbers, x fastest: the order in which programs are defined to run."""
+        x, y, z = (axis.astype(np.int64) for axis in self.ids)
+        return x + self.grid[0] * (y + self.grid[1] * z)
+
+    def count_step(self) -> None:
+        """One loop iteration went by. Raises Deadlock when the watchdog's budget is spent."""
+        self.steps += 1
+        if self.steps > self.options.max_steps:
+            raise Deadlock(
+                f"a loop ran more than {self.options.max_steps} iterations",
+                hint="the watchdog stopped it; the kernel waits for something that never comes",
+                program=self.program_of(0),
+            )

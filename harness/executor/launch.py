@@ -1,0 +1,208 @@
+"""Runs a plan over a grid: in batches, on threads where programs are independent, cooperatively where they wait."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from greenlet import getcurrent, greenlet
+from xdsl.ir import Attribute
+
+from harness.errors import Deadlock, HarnessError, UsageError
+from harness.executor.api import Argument, DescriptorArgument, ExecutorOptions, LaunchResult, PointerArgument
+from harness.executor.checks import Shadow
+from harness.executor.context import Context
+from harness.executor.memory import Memory
+from harness.executor.ops_control import call_function
+from harness.executor.ops_memory import descriptor_block
+from harness.executor.ops_tensor import item_bytes
+from harness.executor.plan import Plan
+from harness.executor.types import element, extents
+from harness.executor.values import Descriptor, Pointer
+from harness.semantics import numpy_dtype
+from harness.semantics.types import Array
+
+_FULL_CHECK_ELEMENTS = 1 << 16  # remembering every byte costs memory
+_SPIN_STEPS = 200_000  # iterations of a waiting loop before the watchdog calls it a deadlock
+
+
+def launch(
+    plan: Plan,
+    grid: tuple[int, int, int],
+    arguments: Sequence[Argument],
+    memory: Memory,
+    options: ExecutorOptions | None = None,
+) -> LaunchResult:
+    """Runs every program of `grid` (x, y, z). `arguments` are the kernel function's own parameters, in order.
+
+    Raises a Trap where a program cannot go on; UsageError where arguments do not fit the kernel.
+    """
+    options = options or ExecutorOptions()
+    values = _bound(plan, arguments)
+    total = grid[0] * grid[1] * grid[2]
+    result = LaunchResult(total)
+    if total == 0:
+        return result
+    shadow = Shadow(grid) if options.checks == "full" else None
+    with np.errstate(all="ignore"):
+        if plan.spins:
+            _run_cooperatively(plan, grid, values, memory, options, result, shadow)
+        else:
+            _run_batches(plan, grid, values, memory, options, result, shadow)
+    if shadow is not None:
+        result.findings.extend(shadow.findings.values())
+        result.writers.update(shadow.writers())
+    return result
+
+
+# --- arguments ------------------------------------------------------------------------------------------------
+
+
+def _bound(plan: Plan, arguments: Sequence[Argument]) -> list[Any]:
+    parameters = plan.entry.parameters
+    if len(parameters) != len(arguments):
+        raise UsageError(f"kernel {plan.entry.name} takes {len(parameters)} arguments, {len(arguments)} were given")
+    return [_value(type_, argument) for type_, argument in zip(parameters, arguments, strict=True)]
+
+
+def _value(type_: Attribute, argument: Argument) -> Any:
+    if isinstance(argument, PointerArgument):
+        return _pointer(argument)
+    if isinstance(argument, DescriptorArgument):
+        return _descriptor(type_, argument)
+    dtype = numpy_dtype(element(type_))
+    if dtype.kind != "i":
+        return np.array([argument]).astype(dtype)
+    bits = dtype.itemsize * 8
+    number = int(argument) & ((1 << bits) - 1)
+    return np.array([number - (1 << bits) if number >> (bits - 1) else number], dtype)
+
+
+def _pointer(argument: PointerArgument) -> Pointer:
+    return Pointer(argument.allocation, np.array([argument.byte_offset], np.int64))
+
+
+def _descriptor(type_: Attribute, argument: DescriptorArgument) -> Descriptor:
+    block = descriptor_block(type_)
+    shape = tuple(np.array([n], np.int64) for n in argument.shape)
+    strides = tuple(np.array([n], np.int64) for n in argument.strides)
+    base = _pointer(argument.base)
+    return Descriptor(base, element(block), item_bytes(block), shape, strides, extents(block), argument.padding)
+
+
+# --- batches -----------------------------------------------------------------------------------------------------
+
+
+def _ids(grid: tuple[int, int, int], first: int, last: int) -> tuple[Array, Array, Array]:
+    numbers = np.arange(first, last, dtype=np.int64)
+    width, height, _ = grid
+    x = numbers % width if width > 1 else np.zeros_like(numbers)
+    y = numbers // width % height if height > 1 else np.zeros_like(numbers)
+    return x.astype(np.int32), y.astype(np.int32), (numbers // (width * height)).astype(np.int32)
+
+
+def batch_size(widest: int, grid: tuple[int, int, int], elements: int) -> int:
+    """Programs in one batch: enough for `elements` of the widest value; whole rows of the grid where they fit."""
+    programs = max(1, elements // widest)
+    total = grid[0] * grid[1] * grid[2]
+    if programs >= total:
+        return total
+    if programs > grid[0]:
+        return programs // grid[0] * grid[0]
+    return programs
+
+
+def _batches(total: int, size: int) -> Iterator[tuple[int, int]]:
+    for first in range(0, total, size):
+        yield first, min(total, first + size)
+
+
+def _run_batches(
+    plan: Plan,
+    grid: tuple[int, int, int],
+    values: list[Any],
+    memory: Memory,
+    options: ExecutorOptions,
+    result: LaunchResult,
+    shadow: Shadow | None,
+) -> None:
+    elements = min(options.batch_elements, _FULL_CHECK_ELEMENTS) if shadow else options.batch_elements
+    total = result.programs
+    size = batch_size(plan.widest, grid, elements)
+    ranges = list(_batches(total, size))
+
+    def run(bounds: tuple[int, int], own: LaunchResult) -> LaunchResult:
+        with np.errstate(all="ignore"):
+            context = Context(_ids(grid, *bounds), grid, memory, options, own, shadow)
+            call_function(plan.entry, context, values)
+        return own
+
+    if options.threads < 2 or len(ranges) < 2 or plan.ordered or shadow is not None:
+        for bounds in ranges:
+            run(bounds, result)
+        return
+    _run_threads(run, ranges, options.threads, result)
+
+
+def _run_threads(run: Any, ranges: list[tuple[int, int]], threads: int, result: LaunchResult) -> None:
+    """Batches on threads. Of several errors the one of the lowest program is raised, as without threads."""
+    error: HarnessError | None = None
+    with ThreadPoolExecutor(threads) as pool:
+        futures = [pool.submit(run, bounds, LaunchResult(0)) for bounds in ranges]
+        for future in futures:
+            try:
+                own = future.result()
+            except HarnessError as raised:
+                error = error or raised
+                continue
+            result.loads |= own.loads
+            result.stores |= own.stores
+            result.output.extend(own.output)
+    if error is not None:
+        raise error
+
+
+# --- programs that wait for one another ---------------------------------------------------------------------------
+
+
+def _run_cooperatively(
+    plan: Plan,
+    grid: tuple[int, int, int],
+    values: list[Any],
+    memory: Memory,
+    options: ExecutorOptions,
+    result: LaunchResult,
+    shadow: Shadow | None,
+) -> None:
+    """One program at a time, in order; one that goes round a waiting loop lets the next one run.
+
+    Raises Deadlock when no program finishes any more.
+    """
+    scheduler = getcurrent()
+
+    def program(number: int) -> None:
+        with np.errstate(all="ignore"):
+            ids = _ids(grid, number, number + 1)
+            context = Context(ids, grid, memory, options, result, shadow, pause=scheduler.switch)
+            call_function(plan.entry, context, values)
+
+    waiting: deque[greenlet] = deque()
+    started, turns = 0, 0
+    while started < result.programs or waiting:
+        if started < result.programs:
+            current = greenlet(program)
+            current.switch(started)
+            started += 1
+        else:
+            current = waiting.popleft()
+            current.switch()
+        turns = 0 if current.dead else turns + 1
+        if not current.dead:
+            waiting.append(current)
+        if turns > _SPIN_STEPS:
+            raise Deadlock(
+                f"{len(waiting)} programs wait for one another", hint="each goes round a loop that nothing ends"
+            )

@@ -1,0 +1,412 @@
+"""Loads, stores and atomics, through pointers, block pointers and tensor descriptors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Attribute, Operation
+
+from harness.executor import access as accesses
+from harness.executor.access import AccessType
+from harness.executor.atomics import compare_and_swap, read_modify_write
+from harness.executor.context import Context
+from harness.executor.ops_tensor import item_bytes
+from harness.executor.plan import Frame, Planner, Step, op
+from harness.executor.types import element, extents, get, pointee
+from harness.executor.values import (
+    Affine,
+    BlockPointer,
+    Box,
+    Descriptor,
+    Pointer,
+    affine_from_rest,
+    dense,
+    spread,
+)
+from harness.ir import operand, source_location
+from harness.ir.enums import ATOMIC_OPERATION, DESCRIPTOR_REDUCTION, PADDING_OPTION
+from harness.semantics import numpy_dtype
+from harness.semantics.types import Array
+
+
+def _settled_mask(mask: Any, context: Context) -> Any:
+    """None where the mask is true everywhere; arrays of one element are decided here."""
+    if mask is None:
+        return None
+    if isinstance(mask, np.ndarray):
+        return None if mask.all() else mask
+    full = all(not bound.any() for bound in mask.lower.values())
+    return None if full and all((bound == mask.extents[a]).all() for a, bound in mask.upper.items()) else mask
+
+
+def _parts(pointer: Pointer, mask: Any, access: AccessType, context: Context) -> Iterator[tuple[Pointer, Any]]:
+    """The access as one access per allocation; almost always there is just one."""
+    if accesses.hits_one_allocation(pointer, mask, context.memory):
+        yield accesses.resolve(pointer, mask, context.memory, access, context), mask
+        return
+    addresses = dense(pointer.offset)
+    left = np.ones((1,) * addresses.ndim, np.bool_) if mask is None else dense(mask)
+    for allocation in context.memory.allocations:
+        end = allocation.address + allocation.bytes.size
+        inside = left & (addresses >= allocation.address) & (addresses < end)
+        if inside.any():
+            yield accesses.resolve(pointer, inside, context.memory, access, context), inside
+            left = left & ~inside
+    if left.any():
+        accesses.resolve(pointer, left, context.memory, access, context)
+
+
+def load_through(pointer: Pointer, mask: Any, other: Array | None, access: AccessType, context: Context) -> Array:
+    """A masked load, recorded under full checks."""
+    mask = _settled_mask(mask, context)
+    result: Array | None = None
+    for part, part_mask in _parts(pointer, mask, access, context):
+        assert part.allocation is not None
+        if context.shadow is not None:
+            context.shadow.load(part, part_mask, access, context)
+        context.result.loads.add(part.allocation.name)
+        values = accesses.load(part, part_mask, other, access, context)
+        result = values if result is None else np.where(dense(part_mask), values, result)
+    assert result is not None
+    return result
+
+
+def store_through(pointer: Pointer, values: Array, mask: Any, access: AccessType, context: Context) -> None:
+    """A masked store, recorded under full checks."""
+    mask = _settled_mask(mask, context)
+    for part, part_mask in _parts(pointer, mask, access, context):
+        assert part.allocation is not None
+        if context.shadow is not None:
+            context.shadow.store(part, values, part_mask, access, context)
+        context.result.stores.add(part.allocation.name)
+        accesses.store(part, values, part_mask, access, context)
+
+
+def _access(operation: Operation, verb: str, type_: Attribute) -> AccessType:
+    kind = element(type_)
+    dtype = np.dtype(np.int8) if kind == "i1" else numpy_dtype(kind)
+    return AccessType(verb, dtype, extents(type_), source_location(operation))
+
+
+def _from_memory(values: Array, type_: Attribute) -> Any:
+    """Loaded elements as a value of the op's type: i1 is a byte in memory, a pointer an address."""
+    kind = element(type_)
+    if kind == "i1":
+        return values != 0
+    if kind != "ptr":
+        return values
+    shape = extents(type_)
+    return Pointer(None, affine_from_rest(values, shape) if shape else values)
+
+
+def _to_memory(value: Any, type_: Attribute) -> Array:
+    kind = element(type_)
+    values = dense(value, numpy_dtype(kind))
+    return values.astype(np.int8) if kind == "i1" else values
+
+
+# --- tt.load, tt.store ---------------------------------------------------------------------------------------
+
+
+@op("tt.load")
+def _load(planner: Planner, operation: Operation) -> Step:
+    pointer_value, mask_value, other_value = (operand(operation, name) for name in ("ptr", "mask", "other"))
+    assert pointer_value is not None
+    pointer = planner.slot(pointer_value)
+    mask = None if mask_value is None else planner.slot(mask_value)
+    other = None if other_value is None else planner.slot(other_value)
+    (target,) = planner.slots_of(operation.results)
+    type_ = operation.results[0].type
+    access = _access(operation, "load", type_)
+    boundary = tuple(get(operation, "boundaryCheck", ()))
+    nan = get(operation, "padding") == PADDING_OPTION.values["nan"]
+
+    def run(context: Context, frame: Frame) -> None:
+        where, source = frame[pointer], None if mask is None else frame[mask]
+        if isinstance(where, BlockPointer):
+            where, source = block_access(where, boundary)
+            padding = np.full((1,) * (len(access.extents) + 1), np.nan if nan else 0).astype(access.dtype)
+            frame[target] = _from_memory(load_through(where, source, padding, access, context), type_)
+            return
+        padding = None if other is None else _to_memory(frame[other], type_)
+        frame[target] = _from_memory(load_through(where, source, padding, access, context), type_)
+
+    return run
+
+
+@op("tt.store")
+def _store(planner: Planner, operation: Operation) -> Step:
+    pointer_value, value_value, mask_value = (operand(operation, name) for name in ("ptr", "value", "mask"))
+    assert pointer_value is not None and value_value is not None
+    pointer, value = planner.slot(pointer_value), planner.slot(value_value)
+    mask = None if mask_value is None else planner.slot(mask_value)
+    type_ = value_value.type
+    access = _access(operation, "store", type_)
+    boundary = tuple(get(operation, "boundaryCheck", ()))
+
+    def run(context: Context, frame: Frame) -> None:
+        where, chosen = frame[pointer], None if mask is None else frame[mask]
+        if isinstance(where, BlockPointer):
+            where, chosen = block_access(where, boundary)
+        store_through(where, _to_memory(frame[value], type_), chosen, access, context)
+
+    return run
+
+
+# --- block pointers ----------------------------------------------------------------------------------------
+
+
+def _block_offsets(
+    offset: Array, strides: Sequence[Array], starts: Sequence[Array], block: tuple[int, ...], itemsize: int
+) -> Affine:
+    """Byte offsets of a block whose first element is at `starts`, strides in elements."""
+    rank = len(block)
+    base = offset
+    uniform = [0] * rank
+    rest: Array | None = None
+    for axis in range(rank):
+        stride = strides[axis].astype(np.int64) * itemsize
+        base = base + stride * starts[axis].astype(np.int64)
+        if stride.size == 1 or (stride == stride[0]).all():
+            uniform[axis] = int(stride[0])
+            continue
+        shape = [1] * (rank + 1)
+        shape[axis + 1] = block[axis]
+        part = stride.reshape(-1, *(1,) * rank) * np.arange(block[axis], dtype=np.int64).reshape(shape)
+        rest = part if rest is None else rest + part
+    return Affine(base, tuple(uniform), block, 0, 0, rest)
+
+
+def _block_box(
+    shape: Sequence[Array], starts: Sequence[Array], block: tuple[int, ...], axes: Sequence[int]
+) -> Box | None:
+    """The part of a block that lies inside the tensor, along the checked axes."""
+    lower, upper = {}, {}
+    for axis in axes:
+        start = starts[axis].astype(np.int64)
+        lower[axis] = np.clip(-start, 0, block[axis])
+        upper[axis] = np.clip(shape[axis].astype(np.int64) - start, 0, block[axis])
+    return Box(block, lower, upper) if axes else None
+
+
+def block_access(value: BlockPointer, boundary: Sequence[int]) -> tuple[Pointer, Box | None]:
+    """A block pointer as a tensor of pointers and the mask of its checked axes."""
+    base = dense(value.pointer.offset)
+    offsets = _block_offsets(base, value.strides, value.offsets, value.block, value.itemsize)
+    return Pointer(value.pointer.allocation, offsets), _block_box(value.shape, value.offsets, value.block, boundary)
+
+
+@op("tt.make_tensor_ptr")
+def _make_tensor_pointer(planner: Planner, operation: Operation) -> Step:
+    block_type = pointee(operation.results[0].type)
+    block = extents(block_type)
+    rank = len(block)
+    base, *rest = planner.slots_of(operation.operands)
+    (target,) = planner.slots_of(operation.results)
+    size = item_bytes(block_type)
+
+    def run(_: Context, frame: Frame) -> None:
+        shape, strides, offsets = (tuple(frame[s] for s in rest[i * rank : (i + 1) * rank]) for i in range(3))
+        frame[target] = BlockPointer(frame[base], size, shape, strides, offsets, block)
+
+    return run
+
+
+@op("tt.advance")
+def _advance(planner: Planner, operation: Operation) -> Step:
+    base, *steps = planner.slots_of(operation.operands)
+    (target,) = planner.slots_of(operation.results)
+
+    def run(_: Context, frame: Frame) -> None:
+        old: BlockPointer = frame[base]
+        moved = tuple(offset + frame[step] for offset, step in zip(old.offsets, steps, strict=True))
+        frame[target] = BlockPointer(old.pointer, old.itemsize, old.shape, old.strides, moved, old.block)
+
+    return run
+
+
+# --- tensor descriptors --------------------------------------------------------------------------------------
+
+
+@op("tt.make_tensor_descriptor")
+def _make_descriptor(planner: Planner, operation: Operation) -> Step:
+    block_type = descriptor_block(operation.results[0].type)
+    block, size, kind = extents(block_type), item_bytes(block_type), element(block_type)
+    rank = len(block)
+    base, *rest = planner.slots_of(operation.operands)
+    (target,) = planner.slots_of(operation.results)
+    padding = "nan" if get(operation, "padding") == PADDING_OPTION.values["nan"] else "zero"
+
+    def run(_: Context, frame: Frame) -> None:
+        shape, strides = (tuple(frame[s] for s in rest[i * rank : (i + 1) * rank]) for i in range(2))
+        frame[target] = Descriptor(frame[base], kind, size, shape, strides, block, padding)
+
+    return run
+
+
+def descriptor_block(type_: Attribute) -> Attribute:
+    """The block's tensor type of a `!tt.tensordesc`."""
+    return type_.block  # type: ignore[attr-defined]
+
+
+def _descriptor_access(value: Descriptor, starts: Sequence[Array]) -> tuple[Pointer, Box | None]:
+    base = dense(value.pointer.offset)
+    offsets = _block_offsets(base, value.strides, starts, value.block, value.itemsize)
+    return Pointer(value.pointer.allocation, offsets), _block_box(
+        value.shape, starts, value.block, range(len(value.block))
+    )
+
+
+def _padding(value: Descriptor, access: AccessType) -> Array:
+    fill = np.nan if value.padding == "nan" and access.dtype.kind != "i" else 0
+    return np.full((1,) * (len(value.block) + 1), fill).astype(access.dtype)
+
+
+@op("tt.descriptor_load")
+def _descriptor_load(planner: Planner, operation: Operation) -> Step:
+    descriptor, *indices = planner.slots_of(operation.operands)
+    (target,) = planner.slots_of(operation.results)
+    type_ = operation.results[0].type
+    block = extents(descriptor_block(operation.operands[0].type))
+    access = AccessType("load", _access(operation, "load", type_).dtype, block, source_location(operation))
+    shape = extents(type_)
+
+    def run(context: Context, frame: Frame) -> None:
+        value: Descriptor = frame[descriptor]
+        pointer, box = _descriptor_access(value, [frame[s] for s in indices])
+        loaded = load_through(pointer, box, _padding(value, access), access, context)
+        if shape != block:
+            loaded = spread(loaded, block).reshape(loaded.shape[0], *shape)
+        frame[target] = _from_memory(loaded, type_)
+
+    return run
+
+
+@op("tt.descriptor_store", "tt.descriptor_reduce")
+def _descriptor_store(planner: Planner, operation: Operation) -> Step:
+    descriptor_value, source_value = operand(operation, "desc"), operand(operation, "src")
+    assert descriptor_value is not None and source_value is not None
+    descriptor, source = planner.slot(descriptor_value), planner.slot(source_value)
+    indices = planner.slots_of([v for v in operation.operands if v is not descriptor_value and v is not source_value])
+    type_ = source_value.type
+    block = extents(descriptor_block(descriptor_value.type))
+    access = AccessType("store", _access(operation, "store", type_).dtype, block, source_location(operation))
+    shape = extents(type_)
+    kind = get(operation, "kind")
+    reduction = None if kind is None else _descriptor_reduction(DESCRIPTOR_REDUCTION.keywords[kind], element(type_))
+
+    def run(context: Context, frame: Frame) -> None:
+        pointer, box = _descriptor_access(frame[descriptor], [frame[s] for s in indices])
+        values = _to_memory(frame[source], type_)
+        if shape != block:
+            values = spread(values, shape).reshape(values.shape[0], *block)
+        if reduction is None:
+            store_through(pointer, values, box, access, context)
+            return
+        for part, mask in _parts(pointer, _settled_mask(box, context), access, context):
+            read_modify_write(part, values, mask, reduction, access, context, wanted=False)
+
+    return run
+
+
+def _descriptor_reduction(keyword: str, kind: str) -> str:
+    """The atomic operation a descriptor reduction performs; its min and max are signed for signless integers."""
+    if keyword == "add" and not kind.startswith("i"):
+        return "fadd"
+    return keyword
+
+
+@op("tt.descriptor_gather")
+def _descriptor_gather(planner: Planner, operation: Operation) -> Step:
+    descriptor, rows, column = planner.slots_of(operation.operands)
+    (target,) = planner.slots_of(operation.results)
+    type_ = operation.results[0].type
+    access = _access(operation, "load", type_)
+    row_dtype = numpy_dtype(element(operation.operands[1].type))
+
+    def run(context: Context, frame: Frame) -> None:
+        value: Descriptor = frame[descriptor]
+        pointer, mask = _gathered(value, dense(frame[rows], row_dtype), frame[column], access.extents)
+        frame[target] = _from_memory(load_through(pointer, mask, _padding(value, access), access, context), type_)
+
+    return run
+
+
+@op("tt.descriptor_scatter")
+def _descriptor_scatter(planner: Planner, operation: Operation) -> Step:
+    descriptor, rows, column, source = planner.slots_of(operation.operands)
+    type_ = operation.operands[3].type
+    access = _access(operation, "store", type_)
+    row_dtype = numpy_dtype(element(operation.operands[1].type))
+
+    def run(context: Context, frame: Frame) -> None:
+        pointer, mask = _gathered(frame[descriptor], dense(frame[rows], row_dtype), frame[column], access.extents)
+        store_through(pointer, _to_memory(frame[source], type_), mask, access, context)
+
+    return run
+
+
+def _gathered(value: Descriptor, rows: Array, column: Array, shape: tuple[int, ...]) -> tuple[Pointer, Array]:
+    """Rows picked one by one and a run of columns, of a two-dimensional descriptor."""
+    row_stride, column_stride = (dense(stride).astype(np.int64)[:, None, None] for stride in value.strides)
+    height, width = (dense(extent).astype(np.int64)[:, None, None] for extent in value.shape)
+    picked = rows.astype(np.int64)[:, :, None]
+    columns = column.astype(np.int64)[:, None, None] + np.arange(shape[1], dtype=np.int64)
+    offsets = (
+        dense(value.pointer.offset)[:, None, None] + (picked * row_stride + columns * column_stride) * value.itemsize
+    )
+    inside = (picked >= 0) & (picked < height) & (columns >= 0) & (columns < width)
+    return Pointer(value.pointer.allocation, affine_from_rest(offsets, shape)), inside
+
+
+# --- atomics ---------------------------------------------------------------------------------------------------
+
+
+def _atomic(
+    planner: Planner, operation: Operation, perform: Callable[[Pointer, list[Array], Any, AccessType, Context], Array]
+) -> Step:
+    names = ("ptr", "val", "mask") if operation.name == "tt.atomic_rmw" else ("ptr", "cmp", "val")
+    pointer_value, *others = (operand(operation, name) for name in names)
+    assert pointer_value is not None
+    pointer = planner.slot(pointer_value)
+    mask_value = others.pop() if names[-1] == "mask" else None
+    mask = None if mask_value is None else planner.slot(mask_value)
+    sources = [planner.slot(value) for value in others if value is not None]
+    (target,) = planner.slots_of(operation.results)
+    type_ = operation.results[0].type
+    access = _access(operation, "atomic", type_)
+
+    def run(context: Context, frame: Frame) -> None:
+        chosen = _settled_mask(None if mask is None else frame[mask], context)
+        values = [_to_memory(frame[slot], type_) for slot in sources]
+        old = None
+        for part, part_mask in _parts(frame[pointer], chosen, access, context):
+            result = perform(part, values, part_mask, access, context)
+            old = result if old is None else np.where(dense(part_mask), result, old)
+        frame[target] = _from_memory(old, type_) if old is not None else None
+
+    return run
+
+
+@op("tt.atomic_rmw")
+def _atomic_rmw(planner: Planner, operation: Operation) -> Step:
+    kind = ATOMIC_OPERATION.keywords[get(operation, "atomic_rmw_op")]
+    wanted = bool(operation.results[0].uses)
+    return _atomic(
+        planner,
+        operation,
+        lambda pointer, values, mask, access, context: read_modify_write(
+            pointer, values[0], mask, kind, access, context, wanted
+        ),
+    )
+
+
+@op("tt.atomic_cas")
+def _atomic_cas(planner: Planner, operation: Operation) -> Step:
+    return _atomic(
+        planner,
+        operation,
+        lambda pointer, values, mask, access, context: compare_and_swap(pointer, values[0], values[1], access, context),
+    )

@@ -1,0 +1,347 @@
+"""From IR to a plan: a list of Python steps over a frame of slots, made once and run for every batch.
+
+An op module registers, per op name, a function `(planner, op) -> Step`; everything that depends on types and
+attributes is decided there. A step reads and writes slots of the frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from harness.cases.location import SourceLocation
+from harness.errors import HarnessError, UnsupportedOp
+from harness.executor.context import Context
+from harness.executor.types import extents
+from harness.ir import operation_name, source_location
+
+Frame = list[Any]
+Step = Callable[[Context, Frame], None]
+StepMaker = Callable[["Planner", Operation], Step]
+OPS: dict[str, StepMaker] = {}
+
+TERMINATORS = frozenset(
+    {"scf.yield", "scf.condition", "tt.return", "tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return"}
+)
+_SPINNING = frozenset({"tt.atomic_cas", "tt.atomic_rmw", "tt.atomic_poll"})
+_ATOMIC = _SPINNING | {"tt.descriptor_reduce", "tt.print"}
+
+
+def op(*names: str) -> Callable[[StepMaker], StepMaker]:
+    """Registers the step maker of the named ops."""
+
+    def register(maker: StepMaker) -> StepMaker:
+        for name in names:
+            OPS[name] = maker
+        return maker
+
+    return register
+
+
+class ExecutorBug(HarnessError):
+    """An unexpected Python error inside a step: ours, not the kernel's."""
+
+
+@dataclass
+class BlockPlan:
+    """The steps of one block. `arguments` are the slots of its block arguments, `yields` those its
+    terminator passes on; `free` are slots it reads that are defined outside."""
+
+    arguments: tuple[int, ...]
+    steps: list[Step] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    locations: list[SourceLocation | None] = field(default_factory=list)
+    yields: tuple[int, ...] = ()
+    free: tuple[int, ...] = ()
+    terminator: Operation | None = None
+
+    def run(self, context: Context, frame: Frame) -> None:
+        """Runs every step. An error without a place gets the op's; a foreign exception names the op."""
+        index = 0
+        try:
+            for index, step in enumerate(self.steps):  # noqa: B007
+                step(context, frame)
+        except HarnessError as error:
+            if error.where is None:
+                error.where = self.locations[index]
+            raise
+        except (MemoryError, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            raise ExecutorBug(
+                f"the executor failed in {self.names[index]}: {type(error).__name__}: {error}",
+                self.locations[index],
+                "this is a fault of the harness, not of the kernel",
+            ) from error
+
+
+@dataclass
+class FunctionPlan:
+    """A function: `blocks` in reverse post-order, the first is the entry; `widest` is the number of elements
+    of its widest value; `spins` says that a loop waits on atomics."""
+
+    name: str
+    slots: int
+    blocks: list[BlockPlan]
+    successors: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    widest: int = 1
+    spins: bool = False
+    parameters: tuple[Attribute, ...] = ()
+    atomic: bool = False
+
+
+@dataclass
+class Plan:
+    """A module ready to run. `entry` is the kernel; the others are called by it."""
+
+    entry: FunctionPlan
+    functions: dict[str, FunctionPlan]
+
+    @property
+    def spins(self) -> bool:
+        return any(function.spins for function in self.functions.values())
+
+    @property
+    def ordered(self) -> bool:
+        """Whether programs see one another's atomics or prints: their batches must run in order."""
+        return any(function.atomic for function in self.functions.values())
+
+    @property
+    def widest(self) -> int:
+        return max(function.widest for function in self.functions.values())
+
+
+class Planner:
+    """Makes the plan of one function."""
+
+    def __init__(self, functions: dict[str, FunctionPlan]) -> None:
+        self.functions = functions
+        self._slots: dict[SSAValue, int] = {}
+
+    @property
+    def slots(self) -> int:
+        return len(self._slots)
+
+    def slot(self, value: SSAValue) -> int:
+        return self._slots.setdefault(value, len(self._slots))
+
+    def slots_of(self, values: Sequence[SSAValue]) -> tuple[int, ...]:
+        return tuple(self.slot(value) for value in values)
+
+    def region(self, region: Region) -> BlockPlan:
+        """The plan of a region of one block."""
+        return self.block(region.block)
+
+    def block(self, block: Block) -> BlockPlan:
+        plan = BlockPlan(self.slots_of(block.args))
+        last_uses = _last_uses(block)
+        for operation in block.ops:
+            if operation is block.last_op and _ends_block(operation):
+                plan.terminator = operation
+                plan.yields = self.slots_of(operation.operands)
+                continue
+            step = self.step(operation)
+            dropped = self.slots_of(last_uses.get(operation, []))
+            plan.steps.append(_dropping(step, dropped) if dropped else step)
+            plan.names.append(operation_name(operation))
+            plan.locations.append(source_location(operation))
+        plan.free = self.slots_of(_free_values(block))
+        return plan
+
+    def step(self, operation: Operation) -> Step:
+        """The step of one op. Raises UnsupportedOp, with the op's name and line, where there is none."""
+        name = operation_name(operation)
+        maker = OPS.get(name)
+        where = source_location(operation)
+        if maker is None:
+            raise UnsupportedOp(f"unsupported op {name}", where, "the executor does not know it")
+        try:
+            return maker(self, operation)
+        except UnsupportedOp as error:
+            error.where = error.where or where
+            raise
+
+
+def _ends_block(operation: Operation) -> bool:
+    return operation.name in TERMINATORS or operation.name in ("cf.br", "cf.cond_br")
+
+
+def _dropping(step: Step, dropped: tuple[int, ...]) -> Step:
+    """The step, then the slots nobody reads any more emptied: arrays return to the allocator early."""
+
+    def run(context: Context, frame: Frame) -> None:
+        step(context, frame)
+        for slot in dropped:
+            frame[slot] = None
+
+    return run
+
+
+def _uses_within(operation: Operation) -> set[SSAValue]:
+    return {operand for inner in operation.walk() for operand in inner.operands}
+
+
+def _free_values(block: Block) -> list[SSAValue]:
+    """Values used in the block (nested regions included) and defined outside it, in a stable order."""
+    inside: set[SSAValue] = set(block.args)
+    used: dict[SSAValue, None] = {}
+    for operation in block.walk():
+        inside.update(operation.results)
+        for region in operation.regions:
+            for nested in region.blocks:
+                inside.update(nested.args)
+        for operand in operation.operands:
+            used[operand] = None
+    return [value for value in used if value not in inside]
+
+
+def _last_uses(block: Block) -> dict[Operation, list[SSAValue]]:
+    """For each op, the values defined in this very block that nobody needs after it."""
+    mine: set[SSAValue] = set(block.args)
+    for operation in block.ops:
+        mine.update(operation.results)
+    last: dict[SSAValue, Operation] = {}
+    escaping: set[SSAValue] = set()
+    for operation in block.ops:
+        for value in operation.results:
+            last[value] = operation
+        for value in _uses_within(operation):
+            if value not in mine:
+                continue
+            last[value] = operation
+    if block.last_op is not None:
+        escaping.update(block.last_op.operands)
+    escaping.update(value for value in mine if _used_outside(value, block))
+    by_operation: dict[Operation, list[SSAValue]] = {}
+    for value, operation in last.items():
+        if value not in escaping and operation is not block.last_op:
+            by_operation.setdefault(operation, []).append(value)
+    return by_operation
+
+
+def _used_outside(value: SSAValue, block: Block) -> bool:
+    """Whether another block of the same function uses the value (unstructured control flow)."""
+    region = block.parent
+    if region is None or region.first_block is region.last_block:
+        return False
+    return any(_ancestor_in(use.operation, region) is not block for use in value.uses)
+
+
+def _ancestor_in(operation: Operation, region: Region) -> Block | None:
+    block = operation.parent
+    while block is not None and block.parent is not region:
+        parent = block.parent_op()
+        block = None if parent is None else parent.parent
+    return block
+
+
+def compile_module(module: ModuleOp, kernel: str | None = None) -> Plan:
+    """The plan of a module's kernel: the function called `kernel`, else the only public one.
+
+    Raises UnsupportedOp for the first op, type or attribute without a meaning here.
+    """
+    functions = {op.sym_name.data: op for op in module.body.block.ops if op.name in ("tt.func", "func.func")}  # type: ignore[attr-defined]
+    if not functions:
+        raise UnsupportedOp("the module holds no tt.func")
+    entry = kernel or _entry(functions)
+    planned: dict[str, FunctionPlan] = {}
+    _plan_function(entry, functions, planned)
+    return Plan(planned[entry], planned)
+
+
+def _entry(functions: dict[str, Operation]) -> str:
+    from harness.executor.types import get
+
+    public = [name for name, op in functions.items() if get(op, "sym_visibility", "public") == "public"]
+    if len(public) != 1:
+        raise UnsupportedOp(f"the module has {len(public)} public functions; name the kernel")
+    return public[0]
+
+
+def _plan_function(name: str, functions: dict[str, Operation], planned: dict[str, FunctionPlan]) -> None:
+    if name in planned:
+        return
+    if name not in functions:
+        raise UnsupportedOp(f"the module has no function {name}")
+    operation = functions[name]
+    for call in operation.walk():
+        if call.name == "tt.call":
+            _plan_function(_callee(call), functions, planned)
+    planner = Planner(planned)
+    blocks = _reverse_post_order(operation.regions[0])
+    plans = [planner.block(block) for block in blocks]
+    number = {block: index for index, block in enumerate(blocks)}
+    successors = {
+        number[block]: tuple(number[target] for target in (block.last_op.successors if block.last_op else ()))
+        for block in blocks
+    }
+    planned[name] = FunctionPlan(
+        name, planner.slots, plans, successors, _widest(operation), _spins(operation),
+        tuple(argument.type for argument in blocks[0].args), _holds(operation, _ATOMIC),
+    )  # fmt: skip
+
+
+def _callee(call: Operation) -> str:
+    from harness.executor.types import get
+
+    return get(call, "callee")
+
+
+def _reverse_post_order(region: Region) -> list[Block]:
+    order: list[Block] = []
+    seen: set[Block] = set()
+
+    def visit(block: Block) -> None:
+        seen.add(block)
+        for successor in reversed(block.last_op.successors if block.last_op else ()):
+            if successor not in seen:
+                visit(successor)
+        order.append(block)
+
+    visit(region.blocks[0])
+    return order[::-1]
+
+
+def _widest(operation: Operation) -> int:
+    widest = 1
+    for inner in operation.walk():
+        for result in inner.results:
+            count = 1
+            for extent in extents(result.type):
+                count *= extent
+            widest = max(widest, count)
+    return widest
+
+
+def _spins(operation: Operation) -> bool:
+    """Whether a loop whose exit depends on its body holds an atomic or a volatile load: it may wait."""
+    for loop in operation.walk():
+        if loop.name != "scf.while":
+            continue
+        if any(inner.name in _SPINNING or _is_volatile(inner) for inner in loop.walk()):
+            return True
+    cyclic = len(operation.regions[0].blocks) > 1 and _has_back_edge(operation.regions[0])
+    return cyclic and any(inner.name in _SPINNING or _is_volatile(inner) for inner in operation.walk())
+
+
+def _holds(operation: Operation, names: frozenset[str]) -> bool:
+    return any(inner.name in names for inner in operation.walk())
+
+
+def _is_volatile(operation: Operation) -> bool:
+    from harness.executor.types import get
+
+    return operation.name == "tt.load" and bool(get(operation, "isVolatile", 0))
+
+
+def _has_back_edge(region: Region) -> bool:
+    order = {block: index for index, block in enumerate(_reverse_post_order(region))}
+    return any(
+        order[successor] <= order[block]
+        for block in order
+        for successor in (block.last_op.successors if block.last_op else ())
+    )
