@@ -6,6 +6,7 @@ The ranges stand in pyproject.toml, where pip reads them too. Nothing is importe
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable
 from importlib import metadata
 
 from packaging.requirements import Requirement
@@ -17,13 +18,18 @@ DISTRIBUTION = "triton-coverage-harness"
 _CHECKED = ("torch", "triton")
 
 
-def check_versions() -> None:
-    """Raises UnsupportedVersion, with the supported range, for Python, torch or Triton outside it or missing."""
+def check_versions(
+    python: str = platform.python_version(), version_of: Callable[[str], str] = metadata.version
+) -> None:
+    """Raises UnsupportedVersion, with the supported range, for Python, torch or Triton outside it or missing.
+
+    `version_of` gives the version of an installed distribution or raises PackageNotFoundError.
+    """
     package = _own_metadata()
-    _check("Python", platform.python_version(), SpecifierSet(package["Requires-Python"]))
+    _check("Python", python, SpecifierSet(package["Requires-Python"]))
     for requirement in map(Requirement, package.get_all("Requires-Dist") or ()):
         if requirement.name in _CHECKED and requirement.marker is None:
-            _check(requirement.name, _installed(requirement), requirement.specifier)
+            _check(requirement.name, _installed(requirement, version_of), requirement.specifier)
 
 
 def _own_metadata() -> metadata.PackageMetadata:
@@ -33,9 +39,9 @@ def _own_metadata() -> metadata.PackageMetadata:
         raise UnsupportedVersion(f"{DISTRIBUTION} is not installed in this Python", hint="pip install -e .") from error
 
 
-def _installed(requirement: Requirement) -> str:
+def _installed(requirement: Requirement, version_of: Callable[[str], str]) -> str:
     try:
-        return metadata.version(requirement.name)
+        return version_of(requirement.name)
     except metadata.PackageNotFoundError as error:
         what = f"{requirement.name} is not installed"
         raise UnsupportedVersion(what, hint=f"supported: {_readable(requirement.specifier)}") from error

@@ -11,7 +11,7 @@ from harness.cases.evidence import Evidence, Failure, Verdict
 from harness.cases.loading import CaseSummary
 from harness.collection.settings import Settings
 from harness.errors import EnvironmentFailed
-from harness.isolation import CaseRequest, IsolatedRunner
+from harness.isolation import PRELOAD, RUNNER, CaseRequest, IsolatedRunner
 from harness.reports import folder_name
 from harness.verdicts import classify
 
@@ -21,9 +21,14 @@ RUNNING = "running"
 
 @dataclass
 class Execution:
-    """One pytest process's runners: one for each set of variables that the targets need."""
+    """One pytest process's runners: one for each set of variables that the targets need.
+
+    runner, preload  as `CaseRequest` and `IsolatedRunner` have them
+    """
 
     settings: Settings
+    runner: str = RUNNER
+    preload: tuple[str, ...] = PRELOAD
     _runners: dict[tuple[tuple[str, str], ...], IsolatedRunner] = field(default_factory=dict)
 
     def collect(self, path: Path) -> list[CaseSummary]:
@@ -44,7 +49,8 @@ class Execution:
             summary.parameter_id,
             target,
             replace(self.settings.run, artifacts=str(artifacts)),
-            memory=self.settings.memory,
+            self.runner,
+            self.settings.memory,
         )
         verdict = classify(self._evidence(request))
         if verdict.outcome != "fail":
@@ -67,7 +73,7 @@ class Execution:
         environment = _environment_of(target)
         key = tuple(sorted(environment.items()))
         if key not in self._runners:
-            self._runners[key] = IsolatedRunner(environment)
+            self._runners[key] = IsolatedRunner(environment, self.preload)
         return self._runners[key]
 
 

@@ -58,7 +58,8 @@ def _trace(verdict: Verdict, verbose: bool) -> list[str]:
     failure = verdict.evidence.failure
     if failure is None or not failure.traceback or (failure.where and not verbose):
         return []
-    lines = failure.traceback.rstrip().splitlines()
+    # Without the lines of carets under the code.
+    lines = [line for line in failure.traceback.rstrip().splitlines() if line.strip("^~ ")]
     return ["", *(lines if verbose else lines[-_LOG_LINES:])]
 
 

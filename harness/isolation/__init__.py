@@ -5,7 +5,8 @@ evidence = runner.run(CaseRequest(...), timeout=60)   # whatever the case does, 
 runner.close()
 """
 
-from harness.isolation.messages import CaseRequest
+from harness.isolation.messages import RUNNER, CaseRequest
+from harness.isolation.process import PRELOAD
 from harness.isolation.runner import IsolatedRunner
 
-__all__ = ["CaseRequest", "IsolatedRunner"]
+__all__ = ["PRELOAD", "RUNNER", "CaseRequest", "IsolatedRunner"]

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from harness.cases.options import RunOptions
 
 
+RUNNER = "harness.targets:run_case"
+
+
 @dataclass(frozen=True)
 class CaseRequest:
     """One case to run in a process of its own.
@@ -23,7 +26,7 @@ class CaseRequest:
     parameter_id: str
     target: str
     options: RunOptions
-    runner: str = "harness.targets:run_case"
+    runner: str = RUNNER
     memory: int = 0
 
 

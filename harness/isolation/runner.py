@@ -128,9 +128,12 @@ class IsolatedRunner:
         if not timed_out:
             _drain(child, journey)
         log, output = tail(child.stderr), tail(child.stdout)
+        if timed_out:
+            message = f"still running after {timeout:g} s (--case-timeout), in stage {journey.stage}"
+            return journey.died(Failure(journey.stage, "Timeout", message), log, output)
         if journey.evidence is not None:
             return _with_log(journey.evidence, log, output)
-        return journey.died(_death(journey.stage, ended, timeout if timed_out else None), log, output)
+        return journey.died(death(journey.stage, ended), log, output)
 
 
 class _Journey:
@@ -212,11 +215,8 @@ def _with_log(evidence: Evidence, log: str, output: str) -> Evidence:
     return replace(evidence, failure=failure, output=evidence.output or output)
 
 
-def _death(stage: str, ended: Ended | None, timeout: float | None) -> Failure:
+def death(stage: str, ended: Ended | None) -> Failure:
     """The failure of a process that did not live to give its evidence."""
-    if timeout is not None:
-        message = f"still running after {timeout:g} s (--case-timeout), in stage {stage}"
-        return Failure(stage, "Timeout", message)
     if ended is None:
         return Failure(stage, "Timeout", f"the process could not be ended, in stage {stage}")
     if os.WIFSIGNALED(ended.status) and os.WTERMSIG(ended.status) == signal.SIGKILL and ended.oom_kills:

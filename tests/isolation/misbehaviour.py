@@ -1,4 +1,4 @@
-"""Runners that do what a compiler or a kernel may do to its process; named in requests by import path."""
+"""A runner whose cases do what a compiler or a kernel may do to its process; named in requests by import path."""
 
 from __future__ import annotations
 
@@ -6,26 +6,34 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-from harness.cases.evidence import Evidence
+from harness.cases.evidence import BufferEvidence, Evidence, LaunchEvidence, Mismatch
 from harness.cases.kernel_case import CaseInstance
 from harness.cases.options import RunOptions
-from harness.errors import OutOfBounds
+from harness.errors import OutOfBounds, Refusal
 
 EnterStage = Callable[[str], None]
 
 
 def run(instance: CaseInstance, node_id: str, target: str, options: RunOptions, enter_stage: EnterStage) -> Evidence:
-    """Does what the case's parameter `deed` says, in stage "frontend"."""
+    """Does what the case's parameter `deed` says, in stage "frontend"; a case that survives it passes."""
+    deed = instance.chosen.get("deed", "nothing")
     enter_stage("frontend")
-    DEEDS[instance.chosen["deed"]](options)
+    output = DEEDS[deed](options) or ""
     enter_stage("compare")
-    return Evidence(node_id, target, "compare", output=str(os.getpid()))
+    mismatch = Mismatch(1, 4, (3,), "0.0", "1.0", 1.0, 1.0, 1e9, "one element") if deed == "wrong" else None
+    return Evidence(
+        node_id,
+        target,
+        "compare",
+        launches=[LaunchEvidence("kernel", (1, 1, 1), 1, simulated=True)],
+        buffers=[BufferEvidence("out", "fp32", (4,), "out", compared=True, mismatch=mismatch)],
+        output=output,
+    )
 
 
 def _nothing(options: RunOptions) -> None:
@@ -42,7 +50,8 @@ def _abort(options: RunOptions) -> None:
 
 
 def _hang(options: RunOptions) -> None:
-    signal.pause()
+    while True:
+        signal.pause()
 
 
 def _exit_at_once(options: RunOptions) -> None:
@@ -63,7 +72,23 @@ def _killed(options: RunOptions) -> None:
 
 def _kill_zygote(options: RunOptions) -> None:
     os.kill(os.getppid(), signal.SIGKILL)
-    signal.pause()
+    _hang(options)
+
+
+def _kill_pytest(options: RunOptions) -> None:
+    os.kill(_pytest_process(), signal.SIGKILL)
+    _hang(options)
+
+
+def _press_control_c(options: RunOptions) -> None:
+    os.kill(_pytest_process(), signal.SIGINT)
+    _hang(options)
+
+
+def _pytest_process() -> int:
+    """The parent of the zygote, our parent."""
+    stat = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="ascii")
+    return int(stat.rpartition(")")[2].split()[1])
 
 
 def _allocate(options: RunOptions) -> None:
@@ -74,22 +99,51 @@ def _trap(options: RunOptions) -> None:
     raise OutOfBounds("x[5] is outside", hint="mask it", program=(1, 2, 3))
 
 
+def _refuse(options: RunOptions) -> None:
+    raise Refusal("the kernel needs more scratchpad than there is")
+
+
+def _fail_untyped(options: RunOptions) -> None:
+    raise ValueError("unforeseen")
+
+
 def _close_every_descriptor(options: RunOptions) -> None:
     os.closerange(3, 256)
 
 
+def _write_to_every_descriptor(options: RunOptions) -> None:
+    """Native code that writes to the wrong descriptor: what it writes is no message."""
+    for descriptor in range(3, 64):
+        try:
+            os.write(descriptor, b"\xff" * 64)
+        except OSError:
+            continue
+
+
 def _leave_a_process_behind(options: RunOptions) -> None:
-    process = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
-    Path(options.artifacts).write_text(str(process.pid), encoding="ascii")
+    """It holds the named pipe `artifacts` open for as long as it lives."""
+    with open(options.artifacts, "wb") as pipe:
+        subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"], pass_fds=(pipe.fileno(),))
 
 
-def _wait_for_start(pid: int) -> None:
-    while Path(f"/proc/{pid}").exists():
-        time.sleep(0.01)
+def _tell_environment(options: RunOptions) -> str:
+    names = ("TRITON_CACHE_DIR", "TRITON_HOME", "TORCHINDUCTOR_CACHE_DIR", "TMPDIR", "OMP_NUM_THREADS", "FLAVOUR")
+    return "\n".join(f"{name}={os.environ.get(name)}" for name in names)
 
 
-DEEDS: dict[str, Callable[[RunOptions], None]] = {
+def _tell_zygote_threads(options: RunOptions) -> str:
+    return str(len(os.listdir(f"/proc/{os.getppid()}/task")))
+
+
+def _touch_toolchain(options: RunOptions) -> None:
+    """A compiler that is rebuilt while the suite runs."""
+    with (Path(os.environ["FAKE_TOOLCHAIN"]) / "passes.py").open("a", encoding="ascii") as file:
+        file.write("# rebuilt\n")
+
+
+DEEDS: dict[str, Callable[[RunOptions], str | None]] = {
     "nothing": _nothing,
+    "wrong": _nothing,
     "segfault": _segfault,
     "abort": _abort,
     "hang": _hang,
@@ -98,8 +152,16 @@ DEEDS: dict[str, Callable[[RunOptions], None]] = {
     "sys.exit": _sys_exit,
     "sigkill": _killed,
     "kill-zygote": _kill_zygote,
+    "kill-pytest": _kill_pytest,
+    "control-c": _press_control_c,
     "allocate": _allocate,
     "trap": _trap,
+    "refuse": _refuse,
+    "untyped": _fail_untyped,
     "close-descriptors": _close_every_descriptor,
+    "write-to-descriptors": _write_to_every_descriptor,
     "leave-process": _leave_a_process_behind,
+    "environment": _tell_environment,
+    "zygote-threads": _tell_zygote_threads,
+    "touch-toolchain": _touch_toolchain,
 }

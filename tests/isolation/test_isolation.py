@@ -1,0 +1,159 @@
+"""Whatever a case does to its process costs that case alone, and the evidence says what it was."""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.cases.evidence import Evidence
+from harness.cases.options import RunOptions
+from harness.errors import CaseError, EnvironmentFailed
+from harness.isolation import CaseRequest, IsolatedRunner
+from harness.isolation.messages import Ended
+from harness.isolation.runner import death
+
+CASE_FILE = """
+from harness.cases import case
+from misbehaviour import DEEDS
+
+@case(deed=list(DEEDS))
+def deeds(deed):
+    raise AssertionError("the runner of these tests builds nothing")
+"""
+
+
+@pytest.fixture(scope="module")
+def case_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cases") / "deeds.py"
+    path.write_text(CASE_FILE, encoding="ascii")
+    return path
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[IsolatedRunner]:
+    runner = IsolatedRunner(preload=("numpy",))
+    yield runner
+    runner.close()
+
+
+def request_of(case_file: Path, deed: str, artifacts: str = "", memory: int = 0) -> CaseRequest:
+    options = RunOptions(artifacts=artifacts)
+    node_id = f"deeds.py::deeds[npu-{deed}]"
+    return CaseRequest(node_id, str(case_file), "deeds", deed, "npu", options, "misbehaviour:run", memory)
+
+
+def run(runner: IsolatedRunner, case_file: Path, deed: str, timeout: float = 60.0, **more: object) -> Evidence:
+    return runner.run(request_of(case_file, deed, **more), timeout)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("deed", "kind"),
+    [
+        ("segfault", "Signal:SIGSEGV"),
+        ("abort", "Signal:SIGABRT"),
+        ("os._exit", "Exit:3"),
+        ("os._exit(0)", "Exit:0"),
+        ("sys.exit", "Exit:4"),
+        ("sigkill", "Signal:SIGKILL"),
+        ("close-descriptors", "Exit:1"),
+        ("write-to-descriptors", "Exit:0"),
+        ("kill-zygote", "EnvironmentFailed"),
+        ("trap", "OutOfBounds"),
+        ("untyped", "ValueError"),
+    ],
+)
+def test_a_death_is_named_and_costs_one_case(runner: IsolatedRunner, case_file: Path, deed: str, kind: str) -> None:
+    evidence = run(runner, case_file, deed)
+    assert evidence.failure is not None
+    assert (evidence.failure.kind, evidence.failure.stage) == (kind, "frontend")
+    assert run(runner, case_file, "nothing").failure is None
+
+
+def test_what_the_dying_process_said_is_kept(runner: IsolatedRunner, case_file: Path) -> None:
+    failure = run(runner, case_file, "abort").failure
+    assert failure is not None
+    assert "Assertion `isa<To>(Val)' failed" in failure.log
+    assert "in _abort" in failure.log  # and the Python stack of it
+
+
+def test_a_hang_is_a_timeout_with_the_stack_it_hung_in(runner: IsolatedRunner, case_file: Path) -> None:
+    failure = run(runner, case_file, "hang", timeout=0.3).failure
+    assert failure is not None
+    assert (failure.kind, failure.stage) == ("Timeout", "frontend")
+    assert "in _hang" in failure.log
+
+
+def test_too_much_memory_is_out_of_memory(runner: IsolatedRunner, case_file: Path) -> None:
+    failure = run(runner, case_file, "allocate", memory=2**28).failure
+    assert failure is not None
+    assert failure.kind == "OutOfMemory"
+
+
+def test_a_kill_is_out_of_memory_only_where_the_system_struck() -> None:
+    killed = Ended(1, 9, peak_memory=2**30, oom_kills=0)
+    assert death("simulate", killed).kind == "Signal:SIGKILL"
+    assert death("simulate", Ended(1, 9, peak_memory=2**30, oom_kills=1)).kind == "OutOfMemory"
+    # Somebody else was out of memory while this case crashed by itself.
+    assert death("simulate", Ended(1, 11, peak_memory=0, oom_kills=1)).kind == "Signal:SIGSEGV"
+
+
+def test_processes_a_case_leaves_behind_are_killed(runner: IsolatedRunner, case_file: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert run(runner, case_file, "leave-process", artifacts=str(pipe)).failure is None
+    # The end of the file is the death of its last writer.
+    readable, _, _ = select.select([reader], [], [], 30)
+    assert readable and os.read(reader, 1) == b""
+    os.close(reader)
+
+
+def test_each_runner_has_caches_of_its_own_and_removes_them(case_file: Path) -> None:
+    folders = []
+    for flavour in ("one", "two"):
+        runner = IsolatedRunner({"FLAVOUR": flavour}, preload=())
+        told = dict(line.split("=") for line in run(runner, case_file, "environment").output.splitlines())
+        assert told["FLAVOUR"] == flavour
+        assert told["OMP_NUM_THREADS"] == "1"
+        caches = {Path(told[name]) for name in ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TMPDIR")}
+        assert all(cache.is_dir() for cache in caches)
+        runner.close()
+        assert not any(cache.exists() for cache in caches)
+        folders.append(caches)
+    assert not folders[0] & folders[1]
+
+
+def test_the_warm_zygote_has_one_thread(case_file: Path) -> None:
+    runner = IsolatedRunner()
+    request = request_of(case_file, "zygote-threads")
+    warm = CaseRequest(**{**vars(request), "runner": "warm_runner:run"})
+    assert runner.run(warm, 120).output == "1"
+    runner.close()
+
+
+def test_what_cannot_be_imported_is_said(case_file: Path) -> None:
+    runner = IsolatedRunner(preload=("a_module_nobody_has",))
+    with pytest.raises(EnvironmentFailed, match="a_module_nobody_has cannot be imported"):
+        run(runner, case_file, "nothing")
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("import os; os._exit(5)", "ended the process: exit status 5"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "ended the process: signal SIGSEGV"),
+        ("import signal; signal.pause()", "did not end within"),
+    ],
+)
+def test_a_file_that_kills_its_importer_costs_that_file(
+    runner: IsolatedRunner, case_file: Path, tmp_path: Path, text: str, what: str
+) -> None:
+    path = tmp_path / "deadly.py"
+    path.write_text(text, encoding="ascii")
+    with pytest.raises(CaseError, match=what):
+        runner.collect(path, 0.5)
+    assert [case.name for case in runner.collect(case_file, 60)][:1] == ["deeds"]
