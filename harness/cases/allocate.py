@@ -207,7 +207,7 @@ def _roots(buffers: Mapping[str, Buffer]) -> dict[str, Buffer]:
     names: dict[int, str] = {}
     for name, buffer in buffers.items():
         names.setdefault(id(_root(buffer)), name)
-    own = {id(buffer): name for name, buffer in reversed(buffers.items()) if buffer.base is None}
+    own = {id(buffer): name for name, buffer in reversed(list(buffers.items())) if buffer.base is None}
     roots = {id(_root(buffer)): _root(buffer) for buffer in buffers.values()}
     return {own.get(key, names[key]): root for key, root in roots.items()}
 
@@ -231,8 +231,8 @@ def _view(name: str, buffer: Buffer, storage: Storage) -> torch.Tensor:
     size = buffer.dtype.itemsize
     if storage.start % size:
         raise CaseError(
-            f"the view {name!r} of {buffer.dtype} elements starts {storage.start % size} bytes off a multiple of {size}",
-            hint=f"its buffer's alignment or offset leaves no room for {size}-byte elements",
+            f"the view {name!r} starts {storage.start % size} bytes off a multiple of {size} bytes, its element's size",
+            hint="the alignment or offset of its buffer does not allow it",
         )
     typed = torch.empty(0, dtype=buffer.dtype.torch, device=storage.guarded.device)
     offset = storage.start // size + buffer.offset
@@ -303,9 +303,7 @@ def _values(storage: Storage, seed: int, allocated: Mapping[str, AllocatedBuffer
     return values
 
 
-def _addresses(
-    name: str, table: Buffer, fill: Pointers, allocated: Mapping[str, AllocatedBuffer]
-) -> torch.Tensor:
+def _addresses(name: str, table: Buffer, fill: Pointers, allocated: Mapping[str, AllocatedBuffer]) -> torch.Tensor:
     import torch
 
     unknown = [one for one in fill.names if one not in allocated]

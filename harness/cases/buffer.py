@@ -117,6 +117,7 @@ def _check(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, alignm
     if len(strides) != len(shape):
         raise CaseError(f"strides {strides} do not match shape {shape}")
     if any(s < 0 for s in strides) or offset < 0:
-        raise CaseError(f"strides {strides} and offset {offset} must be zero or more", hint="torch has no negative strides")
+        what = f"strides {strides} and offset {offset} must be zero or more"
+        raise CaseError(what, hint="torch has no negative strides")
     if alignment < dtype.itemsize or alignment & (alignment - 1):
         raise CaseError(f"alignment {alignment} must be a power of two of at least {dtype.itemsize} bytes for {dtype}")

@@ -32,8 +32,9 @@ def find_changes(
     findings: list[Finding] = []
     for name, storage in allocated.storages.items():
         findings += _guard_findings(storage, before)
-        if changed[name] is not None:
-            findings += _storage_findings(storage, changed[name], allocated, expected)
+        different = changed[name]
+        if different is not None:
+            findings += _storage_findings(storage, different, allocated, expected)
     return findings
 
 
@@ -48,7 +49,7 @@ def _storage_findings(
     findings = _input_findings([one for one in views if one.name not in expected], changed & ~spoken_for)
     holes = np.flatnonzero(changed & ~inside)
     if holes.size:
-        findings.append(_outside(storage, holes, "in a hole of its layout"))
+        findings.append(_outside(storage, holes, "in a hole of the layout"))
     return findings
 
 
@@ -77,8 +78,8 @@ def _guard_findings(storage: Storage, before: Snapshot) -> list[Finding]:
     now, was, end = host_bytes(storage), before.guarded[storage.name], storage.start + storage.length
     findings: list[Finding] = []
     for part, origin, place in (
-        (slice(0, storage.start), -storage.start, "before its start"),
-        (slice(end, None), storage.length, "after its end"),
+        (slice(0, storage.start), -storage.start, "before the start"),
+        (slice(end, None), storage.length, "after the end"),
     ):
         if np.array_equal(now[part], was[part]):
             continue
@@ -89,9 +90,10 @@ def _guard_findings(storage: Storage, before: Snapshot) -> list[Finding]:
 def _outside(storage: Storage, byte_offsets: np.ndarray, place: str) -> Finding:
     size = storage.root.dtype.itemsize
     elements = np.unique(byte_offsets // size)
+    count = "1 element was" if elements.size == 1 else f"{elements.size} elements were"
     return Finding(
         "wrote-outside",
         storage.name,
-        f"{elements.size} element{'s' if elements.size > 1 else ''} {place} of buffer {storage.name!r} written,"
+        f"{count} written {place} of buffer {storage.name!r},"
         f" first at element {int(elements[0])} of its storage (byte {int(byte_offsets[0])})",
     )

@@ -122,9 +122,7 @@ def _compared(
     difference = _differences(got.reshape(-1), want.reshape(-1), bound, case.signed_zeros)
     histogram = _histogram(difference, want.size) if dtype.is_float else {}
     mismatch = _mismatch(one, got, want, difference, writers) if difference.wrong.any() else None
-    return BufferEvidence(
-        one.name, dtype.name, one.buffer.shape, role, True, "", str(bound), histogram, mismatch
-    )
+    return BufferEvidence(one.name, dtype.name, one.buffer.shape, role, True, "", str(bound), histogram, mismatch)
 
 
 def _differences(got: np.ndarray, want: np.ndarray, bound: Allowance, signed_zeros: bool) -> _Difference:
@@ -185,8 +183,8 @@ def _mismatch(
         wrong=int(wrong.size),
         total=int(want.size),
         first_index=first,
-        got=_text(got.reshape(-1)[wrong[0]]),
-        want=_text(want.reshape(-1)[wrong[0]]),
+        got=_text(got.reshape(-1)[wrong[:1]]),
+        want=_text(want.reshape(-1)[wrong[:1]]),
         max_absolute=_largest(difference.absolute[difference.wrong]),
         max_relative=_largest(difference.relative[difference.wrong]),
         max_ulp=_largest(difference.ulp[difference.wrong]),
@@ -208,11 +206,11 @@ def _largest(values: np.ndarray) -> float:
     return float(numbers.max()) if numbers.size else float("inf")
 
 
-def _text(value: np.generic) -> str:
-    """The element as text; a bool that is neither 0 nor 1 shows its byte."""
-    if value.dtype == bool:
-        byte = int(np.asarray(value).view(np.uint8))
+def _text(one: np.ndarray) -> str:
+    """The only element of `one` as text; a bool that is neither 0 nor 1 shows its byte."""
+    if one.dtype == bool:
+        byte = int(bits_of(one)[0])  # a NumPy scalar would be True for any byte
         return {0: "False", 1: "True"}.get(byte, f"byte 0x{byte:02X}")
-    if value.dtype.kind in "iu":
-        return str(int(value))
-    return repr(float(value)) if value.dtype.itemsize == 8 else str(value)
+    if one.dtype.kind in "iu":
+        return str(int(one[0]))
+    return repr(float(one[0])) if one.dtype.itemsize == 8 else str(one[0])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.cases.allocate import AllocatedBuffer, Allocated, host_bytes
+from harness.cases.allocate import Allocated, AllocatedBuffer, host_bytes
 from harness.cases.buffer import Buffer
 from harness.cases.dtypes import DType, dtype_of
 from harness.cases.kernel_case import KernelCase
@@ -91,7 +91,8 @@ def _copy(one: AllocatedBuffer, exact_dtype: bool) -> torch.Tensor:
     buffer, storage = one.buffer, one.storage
     size = buffer.storage_elements * buffer.dtype.itemsize
     raw = host_bytes(storage)[storage.start : storage.start + size].copy()
-    elements = torch.from_numpy(raw).view(buffer.dtype.torch)
+    # as_strided: torch gives an empty array stride 0, which view() refuses.
+    elements = torch.from_numpy(raw).as_strided((size,), (1,)).view(buffer.dtype.torch)
     if buffer.dtype.is_float and not exact_dtype and not one.starts_as_poison:
         elements = elements.to(torch.float64)
     return elements.as_strided(buffer.shape, buffer.strides, buffer.offset)
@@ -189,7 +190,7 @@ def _check_dtype(name: str, returned: torch.dtype, wanted: DType, where: SourceL
 
 
 def _kind(value: Any) -> str:
-    return "None" if value is None else f"a {type(value).__name__}"
+    return "None" if value is None else f"an object of type {type(value).__name__}"
 
 
 def _suggestion(name: str, known: Mapping[str, Any]) -> str:

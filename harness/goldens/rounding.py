@@ -41,7 +41,7 @@ def rounded(golden: torch.Tensor, dtype: DType) -> np.ndarray:
 
 
 def to_numpy(tensor: torch.Tensor) -> np.ndarray:
-    """The elements of a CPU tensor in row-major order, bit for bit: bf16 and fp8 as ml_dtypes. No copy if contiguous."""
+    """A CPU tensor's elements in row-major order, bit for bit (bf16 and fp8 as ml_dtypes); shared if contiguous."""
     import torch
 
     dense = tensor.detach().contiguous()

@@ -121,7 +121,9 @@ def _check(case: KernelCase) -> None:
     if extra is None:
         return
     if not extra.reason.strip():
-        raise CaseError("a tolerance needs its reason", hint="Tolerance(reason=...) says why the documented one is too tight")
+        raise CaseError(
+            "a tolerance needs its reason", hint="Tolerance(reason=...) says why the documented one is too tight"
+        )
     if not all(math.isfinite(size) and size >= 0 for size in (extra.ulp, extra.absolute, extra.relative)):
         raise CaseError(f"a tolerance must be finite and zero or more: {extra}")
 

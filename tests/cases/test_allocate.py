@@ -165,7 +165,9 @@ def test_initialised_leaves_out_the_holes() -> None:
 
 def test_pointer_tables_hold_addresses() -> None:
     x, y = Buffer(4, "fp16", offset=3), Buffer(4)
-    memory = allocated(table=Buffer(3, "int64", fill=Pointers(("y", "x", "items[1]"))), x=x, y=y, items=[x, y.view((2,))])
+    memory = allocated(
+        table=Buffer(3, "int64", fill=Pointers(("y", "x", "items[1]"))), x=x, y=y, items=[x, y.view((2,))]
+    )
     tensors = memory.tensors
     assert tensors["table"].tolist() == [tensors[name].data_ptr() for name in ("y", "x", "items[1]")]
 
@@ -217,7 +219,9 @@ def test_guards_and_holes_are_watched_and_restored() -> None:
 
 @pytest.mark.parametrize("name", sorted(DTYPES))
 @pytest.mark.parametrize(
-    "fill", [Normal(), Uniform(), Integers(0, 2), Constant(1), Arange(), Permutation(), Special(), Values((1, 0))], ids=str
+    "fill",
+    [Normal(), Uniform(), Integers(0, 2), Constant(1), Arange(), Permutation(), Special(), Values((1, 0))],
+    ids=str,
 )
 def test_every_fill_makes_every_dtype(fill: object, name: str) -> None:
     tensor = allocated(x=Buffer((3, 5), name, fill=fill)).tensors["x"]  # type: ignore[arg-type]
@@ -233,8 +237,8 @@ def test_a_fill_that_cannot_be_made_is_the_case_s_fault() -> None:
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_the_same_content_on_a_gpu() -> None:
-    args = {"x": Buffer((3, 4), strides=(7, 1), alignment=4), "out": empty(5)}
-    host, device = allocated(**args), allocated(device="cuda", **args)
-    for name in args:
+    x, out = Buffer((3, 4), strides=(7, 1), alignment=4), empty(5)
+    host, device = allocated(x=x, out=out), allocated(device="cuda", x=x, out=out)
+    for name in ("x", "out"):
         assert raw(host.tensors[name]) == raw(device.tensors[name].cpu())
     assert device.tensors["x"].data_ptr() % 8 == 4
