@@ -13,7 +13,7 @@ from pathlib import Path
 from harness.cases.evidence import Evidence
 from harness.cases.loading import load_templates
 from harness.cases.options import CHECKS, RunOptions
-from harness.errors import HarnessError
+from harness.errors import HarnessError, UsageError
 from harness.targets.registry import DEFAULT_TARGET, target_named
 from harness.targets.run_case import run_case
 from harness.targets.target import EnterStage
@@ -45,12 +45,13 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> int:
     file, _, wanted = options.case.partition("::")
-    failed = 0
+    found = failed = 0
     for template in load_templates(Path(file)):
         for instance in template.instances():
             name = f"{template.name}[{instance.parameter_id}]"
             if wanted not in ("", template.name, name):
                 continue
+            found += 1
             folder = str(Path(options.artifacts) / name.replace("/", "_")) if options.artifacts else ""
             run_options = RunOptions(checks=options.checks, artifacts=folder)
             verdict = classify(run_case(instance, name, options.target, run_options, _no_stage))
@@ -59,6 +60,8 @@ def _run(options: argparse.Namespace) -> int:
             print(f"{verdict.outcome:4} {name} {seconds:.2f} s {verdict.bucket} {verdict.summary}".rstrip(), flush=True)
             if options.traceback:
                 _show_traceback(verdict.evidence)
+    if not found:
+        raise UsageError(f"{file} declares no case {wanted!r}")
     return 1 if failed else 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -11,6 +11,7 @@ from harness.cases.allocate import Allocated
 from harness.cases.evidence import Finding, LaunchEvidence
 from harness.errors import UsageError
 from harness.executor.memory import Allocation, Memory
+from harness.goldens.compare import Program, Writers
 from harness.npu.activation import npu_driver_active
 from harness.npu.session import LaunchRecord, Session, use_session
 from harness.targets.target import BoundLaunch, LaunchFunction, LaunchOutcome, RunContext
@@ -96,11 +97,23 @@ def outcome_of(records: list[LaunchRecord], seconds: float) -> LaunchOutcome:
         outcome.findings.extend(_new(record.result.findings, outcome.findings))
         outcome.output.extend(record.result.output)
         outcome.texts.append(record.text)
-        # The executor offers this once it traces; until then nobody is named.
-        writers = getattr(record.result, "writers", None)
-        if writers is not None:
-            outcome.writers.append(writers)
+        if record.result.writers:
+            outcome.writers.append(writers_of(record))
     return outcome
+
+
+def writers_of(record: LaunchRecord) -> Writers:
+    """Answers, for a launch whose stores were traced, which programs (x, y, z) wrote the bytes last."""
+    width, height, _ = record.grid
+
+    def writers(storage: str, offsets: Sequence[int]) -> list[Program]:
+        numbers = record.result.writers.get(storage)
+        if numbers is None:
+            return []
+        wrote = dict.fromkeys(int(numbers[offset]) for offset in offsets)
+        return [(n % width, n // width % height, n // (width * height)) for n in wrote if n >= 0]
+
+    return writers
 
 
 def _evidence(record: LaunchRecord, compile_seconds: float) -> LaunchEvidence:

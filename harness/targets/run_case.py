@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.cases.allocate import Allocated, Snapshot, allocate
-from harness.cases.evidence import Evidence, Failure
+from harness.cases.evidence import BufferEvidence, Evidence
 from harness.cases.kernel_case import CaseInstance, KernelCase
-from harness.cases.options import RunOptions
+from harness.cases.options import Checks, RunOptions
 from harness.executor.api import ExecutorOptions
-from harness.goldens import Comparison, compare, run_reference
+from harness.goldens import Comparison, Writers, compare, run_reference
 from harness.goldens.compare import Program
 from harness.targets.artifacts import save_artifacts
 from harness.targets.failures import Context, failure_of
@@ -91,7 +91,7 @@ class _Run:
         self.evidence.buffers = comparison.buffers
         self.evidence.findings += comparison.findings
 
-    def _launch_all(self, checks: Any) -> list[LaunchOutcome]:
+    def _launch_all(self, checks: Checks) -> list[LaunchOutcome]:
         assert self.case is not None and self.allocated is not None
         executor = ExecutorOptions(checks=checks, threads=self.options.threads)
         context = RunContext(self.allocated, executor, self._enter, self._keep_ir)
@@ -103,7 +103,7 @@ class _Run:
                 outcomes.append(launch(BoundLaunch(one.kernel, one.grid, arguments, one.options)))
         return outcomes
 
-    def _compare(self, outcomes: Sequence[LaunchOutcome], writers: Any = None) -> Comparison:
+    def _compare(self, outcomes: Sequence[LaunchOutcome], writers: Writers | None = None) -> Comparison:
         assert self.case is not None and self.allocated is not None and self.before is not None
         texts = [text for outcome in outcomes for text in outcome.texts]
         return compare(
@@ -128,7 +128,7 @@ class _Run:
         buffers = [_name_writers(buffer, named[buffer.name]) for buffer in comparison.buffers]
         return Comparison(buffers, comparison.findings)
 
-    def _trace(self) -> list[Any]:
+    def _trace(self) -> list[Writers]:
         """Runs the launches once more over the same inputs; leaves memory as the first run left it."""
         assert self.allocated is not None and self.before is not None
         after = self.allocated.snapshot()
@@ -201,7 +201,7 @@ def _as_triton(value: Any) -> Any:
     return value
 
 
-def _together(traced: Sequence[Any]) -> Callable[[str, Sequence[int]], list[Program]]:
+def _together(traced: Sequence[Writers]) -> Writers:
     """One question to several launches: a program that wrote the bytes in any of them is a writer."""
 
     def writers(storage: str, offsets: Sequence[int]) -> list[Program]:
@@ -211,7 +211,7 @@ def _together(traced: Sequence[Any]) -> Callable[[str, Sequence[int]], list[Prog
     return writers
 
 
-def _name_writers(buffer: Any, named: Any) -> Any:
+def _name_writers(buffer: BufferEvidence, named: BufferEvidence) -> BufferEvidence:
     if buffer.mismatch is None or named.mismatch is None:
         return buffer
     return replace(buffer, mismatch=replace(buffer.mismatch, writers=named.mismatch.writers))
@@ -219,6 +219,3 @@ def _name_writers(buffer: Any, named: Any) -> Any:
 
 def _ignore(stage: str) -> None:
     """Nobody asked."""
-
-
-__all__ = ["Failure", "run_case"]
