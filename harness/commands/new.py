@@ -48,8 +48,9 @@ def register(subcommands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Raises UsageError for a path that is no case file, is there already, or cannot be written."""
     path: Path = options.path
-    if path.suffix != ".py" or not path.stem.isidentifier() or keyword.iskeyword(path.stem) or path.stem[0] == "_":
-        raise UsageError(f"{path} is no case file", hint="NAME.py, where NAME is a Python name and begins with a letter")
+    is_name = path.stem.isidentifier() and not keyword.iskeyword(path.stem) and not path.stem.startswith("_")
+    if path.suffix != ".py" or not is_name:
+        raise UsageError(f"{path} is no case file", hint="NAME.py, where NAME is a Python name without _ in front")
     text = _SKELETON.substitute(name=path.stem)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

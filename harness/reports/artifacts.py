@@ -152,16 +152,18 @@ def _reach(tensor: torch.Tensor) -> int:
 
 
 def _load_buffers(folder: Path) -> list[BufferArtifact]:
-    import torch
-
     buffers: dict[str, BufferArtifact] = {}
     for path in sorted(folder.glob("*.pt")):
         name, _, moment = path.stem.rpartition(".")
-        if moment not in _MOMENTS:
-            continue
-        buffer = buffers.setdefault(name, BufferArtifact(name))
-        setattr(buffer, moment, torch.load(path, weights_only=True))
+        if moment in _MOMENTS:
+            setattr(buffers.setdefault(name, BufferArtifact(name)), moment, _load_tensor(path))
     return list(buffers.values())
+
+
+def _load_tensor(path: Path) -> torch.Tensor:
+    import torch
+
+    return torch.load(path, weights_only=True)
 
 
 def _text_or_empty(path: Path) -> str:

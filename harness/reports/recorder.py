@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -42,23 +42,25 @@ class Recorder:
     before: Fingerprint
     journal: Journal
     baseline: Baseline
-    extra: Mapping[str, Path] = field(default_factory=dict)
+    fingerprint: Callable[[], Fingerprint]
     started: float = field(default_factory=time.monotonic)
     verdicts: list[Verdict] = field(default_factory=list)
 
     @classmethod
-    def start(cls, folder: Path, run: RunInfo, extra: Mapping[str, Path] | None = None) -> Recorder:
+    def start(
+        cls, folder: Path, run: RunInfo, fingerprint: Callable[[], Fingerprint] = take_fingerprint
+    ) -> Recorder:
         """Takes the fingerprint and opens the journal; an earlier run that died is put into the baseline first.
 
-        `extra` are further toolchains to fingerprint, by name. Raises UsageError where the folder cannot
-        be written.
+        `fingerprint` is called at the start and at the end; give one that names further toolchains where
+        an external compiler takes part. Raises UsageError where the folder cannot be written.
         """
         run = run if run.started else replace(run, started=datetime.now(timezone.utc).isoformat(timespec="seconds"))
         baseline = _baseline_with_the_dead(folder)
-        before = take_fingerprint(extra)
+        before = fingerprint()
         journal = Journal.create(folder / JOURNAL, run, before)
         _clear_failures(folder / FAILURES)
-        return cls(folder, run, before, journal, baseline, dict(extra or {}))
+        return cls(folder, run, before, journal, baseline, fingerprint)
 
     def add(self, verdict: Verdict) -> Verdict:
         """Writes the verdict down, and for a failure completes its folder; returns it as recorded."""
@@ -77,7 +79,7 @@ class Recorder:
         interrupted: bool = False,
     ) -> Record:
         """Ends the run, applies the gate, writes the record and every output; returns the record."""
-        after = take_fingerprint(self.extra)
+        after = self.fingerprint()
         seconds = time.monotonic() - self.started
         self.journal.end(seconds, interrupted, after)
         record = Record(self.run, self.before, after, seconds, interrupted, verdicts=unique_verdicts(self.verdicts))

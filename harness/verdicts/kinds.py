@@ -34,7 +34,6 @@ _BY_KIND: dict[str, str] = {
     "OutOfMemoryError": "out-of-memory",
     "MemoryError": "out-of-memory",
     "UnsupportedVersion": "environment",
-    "EnvironmentFailed": "environment",
     "UsageError": "environment",
     "EnvironmentFailed": "environment",
     "ModuleNotFoundError": "environment",

@@ -1,0 +1,115 @@
+"""The command line: what it prints, its exit status, and one sentence for a mistake."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from harness.cases.evidence import Evidence, Failure
+from harness.cases.loading import load_templates
+from harness.cli import main, parser
+from harness.commands import nightly
+from harness.reports import Recorder, RunInfo
+from harness.verdicts import Fingerprint, classify
+
+A, B = "k/a.py::a[npu-1]", "k/b.py::b[npu-1]"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def report(here):
+    def record(*cases: str, folder: str = ".harness/report"):
+        recorder = Recorder.start(here / folder, RunInfo(("pytest",), ("npu",)), Fingerprint)
+        for case in cases:
+            recorder.add(classify(Evidence(case, "npu", failure=Failure("simulate", "OutOfBounds", "x[9]"))))
+        return recorder.finish()
+
+    return record
+
+
+@pytest.mark.parametrize("format_", ["text", "json", "md", "junit", "html"])
+def test_report_prints_every_format_of_the_last_run(report, capsys, format_):
+    report(A)
+    assert main(["report", "--format", format_]) == 0
+    assert "trap-out-of-bounds" in capsys.readouterr().out
+
+
+def test_report_merges_shards_and_gates_them(report, here, capsys):
+    report(A, folder="one")
+    report(B, folder="two")
+    (here / "allowlist.txt").write_text(f"{A}  fails trap-out-of-bounds: known\n{B}\n")
+    arguments = ["report", "one", "two/record.json", "--merge", "--gate", "--format", "json"]
+    assert main(arguments) == 1
+    gate = json.loads(capsys.readouterr().out)["gate"]
+    assert ([problem["case"] for problem in gate["problems"]], gate["known_failures"]) == ([B], [A])
+    (here / "allowlist.txt").write_text("k/*  fails trap-out-of-bounds: known\n")
+    assert main([*arguments, "--output", "merged.json"]) == 0
+    assert (here / "merged.json").exists()
+
+
+def test_report_shows_a_run_that_died(here, capsys):
+    recorder = Recorder.start(here / ".harness/report", RunInfo())
+    recorder.add(classify(Evidence(A, "npu")))
+    assert main(["report"]) == 0
+    assert "ended early" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["report"], "there is no .harness/report"),
+        (["report", "none.json"], "there is no none.json"),
+        (["report", "broken.json"], "broken.json is not JSON"),
+        (["report", "one", "two"], "more than one record"),
+        (["allow", "two words"], "'two words' is not a node id"),
+        (["allow"], "there is nothing to allow"),
+        (["allow", A, "--allowlist", "none/allowlist.txt"], "cannot write none/allowlist.txt"),
+        (["disallow", A, "--reason", "x"], "there is no allowlist"),
+        (["new", "k/a-b.py"], "k/a-b.py is no case file"),
+        (["new", "broken.json/x/y.py"], "cannot write broken.json/x/y.py"),
+    ],
+)
+def test_a_users_mistake_is_one_sentence_and_status_2(report, here, capsys, arguments, said):
+    (here / "broken.json").write_text("{")
+    report(A, folder="one")
+    report(B, folder="two")
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("harness: ") and said in error and error.count("\n") == 1
+
+
+def test_allow_and_disallow_edit_the_file(here, capsys):
+    assert main(["allow", A, B]) == 0
+    assert main(["disallow", A, "--reason", "broken by #7"]) == 0
+    assert main(["disallow", B, "--reason", "#8", "--bucket", "race", "--stage", "simulate"]) == 0
+    assert (here / "allowlist.txt").read_text() == f"# off: {A}: broken by #7\n{B}  fails race at simulate: #8\n"
+    assert "taken off" in capsys.readouterr().out
+
+
+def test_new_writes_a_case_file_that_loads_and_computes_what_it_says(here, capsys):
+    assert main(["new", "coverage_kernels/reduce/mean.py"]) == 0
+    (template,) = load_templates(here / "coverage_kernels/reduce/mean.py")
+    assert [instance.build().grid for instance in template.instances()] == [(8,), (8,)]
+    assert main(["new", "coverage_kernels/reduce/mean.py"]) == 2
+
+
+def test_nightly_runs_pytest_behind_the_gate():
+    options = parser().parse_args(["nightly", "--report-dir", "out", "--", "-k", "softmax"])
+    assert nightly.pytest_command(options) == [
+        *(sys.executable, "-m", "pytest", "-n", "auto", "--gate"),
+        *("--report-dir=out", "-k", "softmax"),
+    ]
+
+
+def test_a_command_that_is_unknown_is_no_traceback(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["nonsense"])
+    assert stopped.value.code == 2
+    assert "invalid choice" in capsys.readouterr().err
