@@ -214,7 +214,14 @@ def upsample_nearest(target):
         upsample_kernel,
         grid=(triton.cdiv(target[0] * target[1], 64),),
         args=dict(
-            x=Buffer((4, 6)), out=empty(target), height=4, width=6, out_height=target[0], out_width=target[1], BLOCK=64
+            x=Buffer((4, 6)),
+            out=empty(target),
+            width=6,
+            out_height=target[0],
+            out_width=target[1],
+            row_scale=4 / target[0],
+            col_scale=6 / target[1],
+            BLOCK=64,
         ),
         reference=lambda x: functional.interpolate(x[None, None], size=target, mode="nearest")[0, 0],
     )
