@@ -6,6 +6,7 @@ Everything runs in this one process: a crash ends it. `pytest` runs each case in
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -24,9 +25,7 @@ def main(arguments: list[str]) -> int:
     """Returns the exit status: 0 when every case passed, 1 when one did not, 2 for a mistake in the command."""
     options = _parser().parse_args(arguments)
     try:
-        target = target_named(options.target)
-        # Before any module with kernels is imported, and before Triton is.
-        os.environ.update(target.environment)
+        target_named(options.target).check()
         return _run(options)
     except HarnessError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -77,5 +76,13 @@ def _ignore_stage(stage: str) -> None:
 _no_stage: EnterStage = _ignore_stage
 
 
+def _set_environment(arguments: list[str]) -> None:
+    """Sets what the target wants to find in the environment, before Triton is imported."""
+    options = _parser().parse_args(arguments)
+    with contextlib.suppress(HarnessError):  # `main` reports it
+        os.environ.update(target_named(options.target).environment)
+
+
 if __name__ == "__main__":
+    _set_environment(sys.argv[1:])
     sys.exit(main(sys.argv[1:]))

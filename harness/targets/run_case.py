@@ -18,6 +18,7 @@ from harness.goldens import Comparison, Writers, compare, run_reference
 from harness.goldens.compare import Program
 from harness.targets.artifacts import save_artifacts
 from harness.targets.failures import Context, failure_of
+from harness.targets.op_usage import ops_used
 from harness.targets.operation import operation_of
 from harness.targets.registry import target_named
 from harness.targets.roles import measured_roles
@@ -84,6 +85,7 @@ class _Run:
             self.evidence.launches += outcome.launches
             self.evidence.findings += outcome.findings
         self.evidence.output = "\n".join(line for outcome in outcomes for line in outcome.output)
+        self.evidence.operations = ops_used(text for outcome in outcomes for text in outcome.texts)
         self._enter("compare")
         comparison = self._compare(outcomes)
         if self.target.simulated and any(buffer.mismatch for buffer in comparison.buffers):

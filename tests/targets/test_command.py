@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from harness.targets.__main__ import main
 
 CASE_FILE = '''
 """Negation."""
@@ -43,43 +44,57 @@ def case_file(tmp_path: Path) -> Path:
     return path
 
 
-def _try(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "TRITON_CACHE_DIR": str(folder / "triton")}
-    command = [sys.executable, "-m", "harness.targets", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, check=False)
+EXPECTED = [
+    ["pass", "negate[20--1]"],
+    ["fail", "negate[20-1]"],
+    ["pass", "negate[64--1]"],
+    ["fail", "negate[64-1]"],
+]
 
 
-@pytest.mark.parametrize("target", ["interpreter", "npu"])
-def test_each_case_is_one_line(case_file: Path, target: str):
-    done = _try(str(case_file), "--target", target, folder=case_file.parent)
-    lines = [line.split()[:2] for line in done.stdout.splitlines()]
-    assert lines == [
-        ["pass", "negate[20--1]"],
-        ["fail", "negate[20-1]"],
-        ["pass", "negate[64--1]"],
-        ["fail", "negate[64-1]"],
-    ], done.stderr
-    assert done.stdout.count("wrong-values out: ") == 2
+def _verdicts(output: str) -> list[list[str]]:
+    return [line.split()[:2] for line in output.splitlines()]
+
+
+def test_each_case_is_one_line(case_file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(case_file.parent / "triton"))
+    assert main([str(case_file)]) == 1
+    output = capsys.readouterr().out
+    assert _verdicts(output) == EXPECTED
+    assert output.count("wrong-values out: ") == 2
+
+
+def test_the_interpreter_agrees_in_a_process_of_its_own(case_file: Path):
+    command = [sys.executable, "-m", "harness.targets", str(case_file), "--target", "interpreter"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=case_file.parent, check=False)
+    assert _verdicts(done.stdout) == EXPECTED, done.stderr
     assert done.returncode == 1
 
 
-def test_one_case_can_be_chosen(case_file: Path):
-    done = _try(f"{case_file}::negate[20--1]", "--target", "interpreter", folder=case_file.parent)
-    assert done.stdout.startswith("pass negate[20--1]")
-    assert len(done.stdout.splitlines()) == 1
-    assert done.returncode == 0
+def test_one_case_can_be_chosen(case_file: Path, capsys: pytest.CaptureFixture[str]):
+    assert main([f"{case_file}::negate[20--1]"]) == 0
+    assert _verdicts(capsys.readouterr().out) == [["pass", "negate[20--1]"]]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["negate.py", "--target", "nqu"], "error: there is no target 'nqu' (one of: npu, "),
+        (["negate.py", "--target", "interpreter"], "error: the interpreter target needs TRITON_INTERPRET=1"),
         (["missing.py"], "error: "),
-        (["negate.py::nothing"], "error: "),
+        (["negate.py::nothing"], "error: negate.py declares no case 'nothing'"),
     ],
 )
-def test_a_mistake_is_one_sentence(case_file: Path, arguments: list[str], message: str):
-    done = _try(*arguments, folder=case_file.parent)
-    assert done.stderr.startswith(message)
-    assert "Traceback" not in done.stderr
-    assert done.returncode == 2
+def test_a_mistake_is_one_sentence(
+    case_file: Path,
+    arguments: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.chdir(case_file.parent)
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(message)
+    assert error.count("\n") == 1
