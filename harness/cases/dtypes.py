@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DType:
-    """`torch_name` is the attribute of `torch` that stores it; `poison` the byte that fills what
-    nobody wrote: a NaN in every float format, an unlikely number in every integer format."""
+    """`torch_name` is the attribute of `torch` that stores it; `poison` the bits of an element nobody
+    wrote: a NaN in every float format, an unlikely number in every integer format."""
 
     name: str
     torch_name: str
@@ -41,26 +41,27 @@ class DType:
         return self.name
 
 
-def _float(name: str, torch_name: str, itemsize: int) -> DType:
-    # 0xFF is NaN in all of them but the fnuz formats, whose one NaN is 0x80.
-    return DType(name, torch_name, itemsize, True, 0x80 if torch_name.endswith("fnuz") else 0xFF)
+def _float(name: str, torch_name: str, itemsize: int, poison: int) -> DType:
+    return DType(name, torch_name, itemsize, True, poison)
 
 
 def _integer(name: str, torch_name: str, itemsize: int) -> DType:
-    return DType(name, torch_name, itemsize, False, 0xA5)
+    return DType(name, torch_name, itemsize, False, int.from_bytes(b"\xa5" * itemsize, "little"))
 
 
 DTYPES: dict[str, DType] = {
     dtype.name: dtype
     for dtype in (
-        _float("fp64", "float64", 8),
-        _float("fp32", "float32", 4),
-        _float("fp16", "float16", 2),
-        _float("bf16", "bfloat16", 2),
-        _float("fp8e4nv", "float8_e4m3fn", 1),
-        _float("fp8e5", "float8_e5m2", 1),
-        _float("fp8e4b8", "float8_e4m3fnuz", 1),
-        _float("fp8e5b16", "float8_e5m2fnuz", 1),
+        # Quiet NaNs with a payload of their own: processors make payload 0, vector libraries all ones.
+        _float("fp64", "float64", 8, 0xFFFDA5A5A5A5A5A5),
+        _float("fp32", "float32", 4, 0xFFF5A5A5),
+        _float("fp16", "float16", 2, 0xFEA5),
+        _float("bf16", "bfloat16", 2, 0xFFE5),
+        # Too few NaNs to have one to oneself.
+        _float("fp8e4nv", "float8_e4m3fn", 1, 0xFF),
+        _float("fp8e5", "float8_e5m2", 1, 0xFF),
+        _float("fp8e4b8", "float8_e4m3fnuz", 1, 0x80),
+        _float("fp8e5b16", "float8_e5m2fnuz", 1, 0x80),
         _integer("int1", "bool", 1),
         _integer("int8", "int8", 1),
         _integer("int16", "int16", 2),

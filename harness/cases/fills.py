@@ -26,8 +26,9 @@ class Poison(Fill):
     def make(self, shape: tuple[int, ...], dtype: DType, generator: torch.Generator) -> torch.Tensor:
         import torch
 
-        raw = torch.full((*shape, dtype.itemsize), dtype.poison, dtype=torch.uint8)
-        return raw.view(dtype.torch).reshape(shape)
+        bits, integer = 8 * dtype.itemsize, _integer_of_width(dtype.itemsize)
+        signed = dtype.poison - (1 << bits if integer.is_signed and dtype.poison >> (bits - 1) else 0)
+        return torch.full(shape, signed, dtype=integer).view(dtype.torch)
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ class Special(Fill):
         pick = torch.randint(0, 4 * len(special), shape, generator=generator)
         chosen = special[pick % len(special)].to(dtype.torch)
         # fp8 has no torch.where: choose among bytes of one width.
-        width = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[dtype.itemsize]
+        width = _integer_of_width(dtype.itemsize)
         mixed = torch.where(pick < len(special), chosen.view(width), plain.view(width))
         return mixed.view(dtype.torch)
 
@@ -181,6 +182,12 @@ def _default_integers(dtype: DType) -> Integers:
     if dtype.torch_name == "bool":
         return Integers(0, 2)
     return Integers(0, 17) if dtype.torch_name.startswith("u") else Integers()
+
+
+def _integer_of_width(itemsize: int) -> torch.dtype:
+    import torch
+
+    return {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[itemsize]
 
 
 def _numel(shape: tuple[int, ...]) -> int:

@@ -68,15 +68,7 @@ def ulp_size(magnitude: np.ndarray, dtype: DType) -> np.ndarray:
     return sizes[(magnitude.view(np.uint64) >> np.uint64(52)) & np.uint64(0x7FF)]
 
 
-def poison_bits(dtype: DType) -> int:
-    """The bits of an element that nobody wrote."""
-    return int.from_bytes(bytes([dtype.poison]) * dtype.itemsize, "little")
-
-
 def poison_is_unmistakable(dtype: DType) -> bool:
-    """No kernel that computes a NaN makes the poison's bits.
-
-    True of NaNs with all bits set in 16 bits and more: processors make the NaN whose payload is zero.
-    False in fp8, where there are one or two NaNs, or a few: there a NaN is judged as a NaN.
-    """
+    """Nobody who computes a NaN makes the poison's bits: true in 16 bits and more, where it has a payload
+    of its own. In fp8 there are a few NaNs at most: there poison is judged as any NaN is."""
     return not dtype.is_float or dtype.itemsize > 1

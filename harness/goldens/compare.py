@@ -10,7 +10,7 @@ import numpy as np
 from harness.cases.allocate import Allocated, AllocatedBuffer, Snapshot, byte_view, element_numbers, host_bytes
 from harness.cases.evidence import BufferEvidence, Finding, Mismatch
 from harness.cases.kernel_case import KernelCase
-from harness.goldens.bits import bits_of, poison_bits, poison_is_unmistakable, ulp_distance
+from harness.goldens.bits import bits_of, poison_is_unmistakable, ulp_distance
 from harness.goldens.changes import buffer_changed, changed_bytes, find_changes
 from harness.goldens.error_shape import describe
 from harness.goldens.tolerance import Allowance, Operation, allowance
@@ -131,7 +131,7 @@ def _differences(got: np.ndarray, want: np.ndarray, bound: Allowance, signed_zer
     got, want = got[index], want[index]
     if not bound.dtype.is_float:
         return _integer_differences(index, got, want)
-    poison = poison_bits(bound.dtype)
+    poison = bound.dtype.poison
     poisoned = np.zeros(index.size, dtype=bool)
     if poison_is_unmistakable(bound.dtype):
         poisoned = (bits_of(got) == poison) != (bits_of(want) == poison)
@@ -146,7 +146,7 @@ def _differences(got: np.ndarray, want: np.ndarray, bound: Allowance, signed_zer
         wrong[:] = True
     wrong &= ~(np.isnan(wide_got) & np.isnan(wide_want))
     # Bits differ and both are zero: the signs differ.
-    wrong[(wide_got == 0) & (wide_want == 0)] = signed_zeros or bound.is_exact
+    wrong[(wide_got == 0) & (wide_want == 0)] = signed_zeros
     return _Difference(index, wrong | poisoned, absolute, relative, ulp)
 
 

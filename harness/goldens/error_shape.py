@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.cases.allocate import element_numbers
 from harness.cases.buffer import Buffer
-from harness.goldens.bits import bits_of, is_float, ordered, poison_bits
+from harness.goldens.bits import bits_of, is_float, ordered
 
 # A pattern may hold elements that are right by accident, bools more often than others.
 _DENSE = 0.9
@@ -42,7 +42,7 @@ def describe(got: np.ndarray, want: np.ndarray, wrong: np.ndarray, buffer: Buffe
 
 
 def _still_poison(got: np.ndarray, wrong: np.ndarray, buffer: Buffer) -> bool:
-    return bool((bits_of(got)[wrong] == poison_bits(buffer.dtype)).all())
+    return bool((bits_of(got)[wrong] == buffer.dtype.poison).all())
 
 
 def _place(wrong: np.ndarray, dense: float) -> str:

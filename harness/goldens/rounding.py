@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.cases.dtypes import DType, dtype_of
-from harness.goldens.bits import bits_of, poison_bits, poison_is_unmistakable
+from harness.goldens.bits import bits_of, poison_is_unmistakable
 
 if TYPE_CHECKING:
     import torch
@@ -82,6 +82,6 @@ def _restore_poison(result: np.ndarray, source: np.ndarray, dtype: DType) -> Non
     """A NaN loses its payload on the way to a narrower format; poison is known by its payload."""
     if not poison_is_unmistakable(dtype):
         return
-    poison = np.full((), poison_bits(dtype), dtype=f"u{dtype.itemsize}")
+    poison = np.full((), dtype.poison, dtype=f"u{dtype.itemsize}")
     widened = poison.view(dtype.numpy).astype(source.dtype)
     bits_of(result)[bits_of(source) == bits_of(widened)] = poison

@@ -153,7 +153,9 @@ def test_outputs_start_as_poison_and_not_as_zero() -> None:
     """Lesson: outputs pre-filled with zeros hid every element a scatter did not write."""
     for name, dtype in DTYPES.items():
         memory = allocated(out=empty((7,), name, alignment=16))
-        assert set(memory.storages["out"].bytes.tolist()) == {dtype.poison}
+        bits = memory.storages["out"].bytes.numpy().view(f"u{dtype.itemsize}")
+        assert set(bits.tolist()) == {dtype.poison}
+        assert not dtype.is_float or memory.tensors["out"].double().isnan().all()
         assert memory.storages["out"].initialised().sum() == 0  # type: ignore[union-attr]
 
 
