@@ -113,6 +113,7 @@ class Evidence:
     seconds: dict[str, float] = field(default_factory=dict)  # by stage
     output: str = ""  # what the kernel printed (tl.device_print)
     artifacts: str = ""  # folder holding kernel, IR and buffers; only for failures
+    operations: dict[str, list[str]] = field(default_factory=dict)  # of the IR that ran; see harness.targets.op_usage
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,132 @@
-"""`harness coverage`: which ops the cases exercise, and which they do not."""
+"""`harness coverage`: every op the front end can produce against the cases that exercise it, holes named.
+
+It reads what the cases of a recorded run executed; nothing is compiled or run again.
+"""
 
 from __future__ import annotations
 
 import argparse
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from harness.cases.evidence import Verdict
+from harness.commands.front_end_ops import ALIASES, FRONT_END_OPS
+from harness.commands.report import DEFAULT_FOLDER
+from harness.errors import UsageError
+from harness.reports import load_report
+
+# What ends a region: counted with the op the region belongs to.
+_STRUCTURE = ("tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return", "scf.yield", "scf.condition")
+
+
+@dataclass(frozen=True)
+class OpCoverage:
+    """One op: the passing cases that executed it, on what, and what it takes besides."""
+
+    op: str
+    cases: tuple[str, ...]
+    covered: tuple[str, ...]
+    missing: tuple[str, ...]
+
+    @property
+    def is_hole(self) -> bool:
+        return not self.cases
+
+    def to_plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"op": self.op, "cases": list(self.cases), "covered": list(self.covered), "missing": list(self.missing)}
+
+
+@dataclass(frozen=True)
+class CoverageMap:
+    """`ops` as the table has them; `unlisted` are ops that a case executed and the table does not know."""
+
+    ops: tuple[OpCoverage, ...]
+    unlisted: tuple[str, ...]
+
+
+def coverage_map(
+    verdicts: Iterable[Verdict], expected: Mapping[str, tuple[str, ...]] = FRONT_END_OPS
+) -> CoverageMap:
+    """What passing cases executed against what could be. A case that fails shows nothing about an op."""
+    cases: dict[str, list[str]] = {}
+    seen: dict[str, set[str]] = {}
+    for verdict in verdicts:
+        if verdict.outcome != "pass":
+            continue
+        for name, variants in verdict.evidence.operations.items():
+            op = ALIASES.get(name, name)
+            cases.setdefault(op, []).append(verdict.case)
+            seen.setdefault(op, set()).update(variants)
+    ops = tuple(_coverage_of(op, takes, cases.get(op, []), seen.get(op, set())) for op, takes in expected.items())
+    return CoverageMap(ops, tuple(sorted(set(cases) - set(expected) - set(_STRUCTURE))))
+
+
+def _coverage_of(op: str, takes: tuple[str, ...], cases: list[str], seen: set[str]) -> OpCoverage:
+    covered = tuple(one for one in takes if one in seen)
+    return OpCoverage(op, tuple(cases), covered, tuple(one for one in takes if one not in seen))
 
 
 def register(subcommands: Any) -> None:
-    subcommands.add_parser("coverage").set_defaults(run=run)
+    command: argparse.ArgumentParser = subcommands.add_parser(
+        "coverage", help="ops of the front end against the cases that exercise them", description=__doc__
+    )
+    command.add_argument("records", nargs="*", type=Path, default=[DEFAULT_FOLDER], metavar="RECORD")
+    command.add_argument("--format", choices=("text", "md", "json"), default="text")
+    command.add_argument("--holes", action="store_true", help="only what no case exercises")
+    command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    raise NotImplementedError
+    """Raises UsageError for records in which no case says what it executed."""
+    verdicts = [verdict for path in options.records for verdict in load_report(path).verdicts]
+    if not any(verdict.evidence.operations for verdict in verdicts):
+        raise UsageError("no case of the record says which ops it executed", hint="run on the npu or ttir target")
+    sys.stdout.write(_FORMATS[options.format](coverage_map(verdicts), options.holes))
+    return 0
+
+
+def _text(found: CoverageMap, only_holes: bool) -> str:
+    shown = [one for one in found.ops if not only_holes or one.is_hole or one.missing]
+    width = max((len(one.op) for one in shown), default=0)
+    lines = []
+    for one in shown:
+        missing = f"  missing: {' '.join(one.missing)}" if one.missing else ""
+        lines.append(f"{one.op:<{width}}  {len(one.cases) or 'NO':>4} cases{missing}")
+    return "\n".join([*lines, "", *_conclusions(found)]) + "\n"
+
+
+def _markdown(found: CoverageMap, only_holes: bool) -> str:
+    shown = [one for one in found.ops if not only_holes or one.is_hole or one.missing]
+    rows = [
+        f"| `{one.op}` | {len(one.cases) or '**none**'} | {' '.join(one.covered)} | {' '.join(one.missing)} |"
+        for one in shown
+    ]
+    table = ["| op | cases | exercised on | not exercised on |", "|---|---|---|---|", *rows]
+    return "\n".join([*table, "", *(f"{line}  " for line in _conclusions(found))]) + "\n"
+
+
+def _json(found: CoverageMap, only_holes: bool) -> str:
+    shown = [one.to_plain() for one in found.ops if not only_holes or one.is_hole or one.missing]
+    return json.dumps({"ops": shown, "unlisted": list(found.unlisted)}, indent=1) + "\n"
+
+
+def _conclusions(found: CoverageMap) -> list[str]:
+    holes = [one.op for one in found.ops if one.is_hole]
+    total = sum(len(one.covered) + len(one.missing) for one in found.ops)
+    covered = sum(len(one.covered) for one in found.ops)
+    lines = [
+        f"{len(found.ops) - len(holes)} of {len(found.ops)} ops are exercised, "
+        f"and {covered} of {total} of the types and kinds they take.",
+        f"Ops no passing case exercises: {', '.join(holes) or 'none'}.",
+    ]
+    if found.unlisted:
+        lines.append(f"Executed, and not in the table of what the front end produces: {', '.join(found.unlisted)}.")
+    return lines
+
+
+_FORMATS = {"text": _text, "md": _markdown, "json": _json}

@@ -13,6 +13,11 @@ from harness.commands.report import DEFAULT_FOLDER
 from harness.errors import UsageError
 from harness.reports import load_report, markdown
 
+# pytest's exit statuses after which there is a report: passed, failed, interrupted.
+_REPORTED = (0, 1, 2)
+# Where a repository laid out like this one keeps its cases. Its own tests are no part of the nightly.
+_CASE_FOLDERS = ("coverage_kernels", "lit_tests")
+
 
 def register(subcommands: Any) -> None:
     command: argparse.ArgumentParser = subcommands.add_parser(
@@ -29,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     """pytest's own exit status: 0 only when the gate is green. Raises UsageError where the report cannot be read."""
     status = subprocess.run(pytest_command(options), check=False).returncode
     step_summary = os.environ.get("GITHUB_STEP_SUMMARY")
-    if step_summary:
+    if step_summary and status in _REPORTED:
         _append(Path(step_summary), markdown(load_report(options.report_dir)))
     return status
 
@@ -37,7 +42,13 @@ def run(options: argparse.Namespace) -> int:
 def pytest_command(options: argparse.Namespace) -> list[str]:
     """What `harness nightly` runs."""
     extra = [argument for argument in options.pytest_arguments if argument != "--"]
-    return [sys.executable, "-m", "pytest", "-n", "auto", "--gate", f"--report-dir={options.report_dir}", *extra]
+    suite = [sys.executable, "-m", "pytest", "-n", "auto", "--gate", *_folders()]
+    return [*suite, f"--report-dir={options.report_dir}", *extra]
+
+
+def _folders() -> list[str]:
+    """None where the layout is another: then pytest's own testpaths decide."""
+    return [folder for folder in _CASE_FOLDERS if Path(folder).is_dir()]
 
 
 def _append(path: Path, text: str) -> None:

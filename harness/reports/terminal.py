@@ -8,6 +8,7 @@ from harness.reports import summary
 from harness.reports.compare import Baseline, compare
 from harness.reports.record import Comparison, Record
 
+_COUNT_ONLY = ("new case", "new cases")
 _MOST = 10  # lines of one group: the rest is in the report
 
 
@@ -61,7 +62,8 @@ def _changes(comparison: Comparison | None) -> list[str]:
     lines = ["since the last report:"]
     for title, changes in groups:
         lines.append(f"  {title}")
-        lines += [f"    {line}" for line in summary.capped(changes, _MOST)]
+        if not title.endswith(_COUNT_ONLY):
+            lines += [f"    {line}" for line in summary.capped(changes, _MOST)]
     return lines
 
 

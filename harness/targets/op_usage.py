@@ -11,6 +11,7 @@ _TYPE = re.compile(r"(?<=[\s<(,x*])(f64|f32|f16|bf16|f8E\w+|i1|i8|i16|i32|i64)(?
 _ATTRIBUTES = re.compile(r"<?\{[^{}]*\}>?")
 _FORMATS = re.compile(r"\b[lr]hs = (\w+)")
 
+_STRUCTURE = {"tt.func"}  # in every module, and its types are the arguments'
 _FIRST_TYPE = {"tt.dot"}
 _LAST_TYPE = {"arith.select", "tt.atomic_cas"}  # a mask or condition stands before the operand
 _PAIR = {
@@ -43,7 +44,7 @@ def _read(text: str, used: dict[str, set[str]]) -> None:
             used[name].update(_variants(name, "", line))
             continue
         found = _OP.match(line)
-        if found is None:
+        if found is None or found["name"] in _STRUCTURE:
             continue
         name = found["name"]
         used.setdefault(name, set()).update(_variants(name, found["keyword"] or "", line))

@@ -100,10 +100,13 @@ def test_new_writes_a_case_file_that_loads_and_computes_what_it_says(here, capsy
     assert main(["new", "coverage_kernels/reduce/mean.py"]) == 2
 
 
-def test_nightly_runs_pytest_behind_the_gate():
+@pytest.mark.parametrize("folders", [(), ("coverage_kernels",)])
+def test_nightly_runs_the_cases_behind_the_gate(here, folders):
+    for folder in folders:
+        (here / folder).mkdir()
     options = parser().parse_args(["nightly", "--report-dir", "out", "--", "-k", "softmax"])
     assert nightly.pytest_command(options) == [
-        *(sys.executable, "-m", "pytest", "-n", "auto", "--gate"),
+        *(sys.executable, "-m", "pytest", "-n", "auto", "--gate", *folders),
         *("--report-dir=out", "-k", "softmax"),
     ]
 
