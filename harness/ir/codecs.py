@@ -28,6 +28,7 @@ class Codec(Protocol):
 
 
 _KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)")
+_MASK = re.compile(r"\s*([A-Za-z_]\w*(?:\s*\|\s*[A-Za-z_]\w*)*)")
 _FLAGS = re.compile(r"\s*<([^<>]*)>")
 
 
@@ -110,11 +111,37 @@ class AnyCodec:
 
 
 @dataclass(frozen=True)
+class MaskCodec:
+    """Keywords of a bit mask joined by `|`; stored as an integer."""
+
+    enum: Enum
+
+    def begins(self, parser: ModuleParser) -> bool:
+        return True
+
+    def parse(self, parser: ModuleParser) -> Attribute:
+        match = parser.expect_pattern(_MASK, f"a {self.enum.name}")
+        value = 0
+        for word in match[1].split("|"):
+            if word.strip() not in self.enum.values:
+                parser.fail(f"{word.strip()!r} is not a {self.enum.name}", match.start(1))
+            value |= self.enum.values[word.strip()]
+        return parser.integer(value, 32)
+
+    def print(self, printer: ModulePrinter, value: Attribute) -> None:
+        number = cast("IntegerAttr[IntegerType]", value).value.data
+        whole = self.enum.keywords.get(number)
+        bits = [word for word, bit in self.enum.values.items() if bit & number and bit.bit_count() == 1]
+        printer.word(whole or "|".join(bits))
+
+
+@dataclass(frozen=True)
 class BitsCodec:
     """`<flag, flag>` after a keyword, such as `fastmath<nnan, contract>`; `build` takes the flags' names."""
 
     build: Callable[[list[str]], Attribute]
     names: Callable[[Attribute], list[str]]
+    separator: str = ","
 
     def begins(self, parser: ModuleParser) -> bool:
         return parser.sees("<")
@@ -127,4 +154,4 @@ class BitsCodec:
             parser.fail(f"unknown flag in <{match[1]}>", match.start())
 
     def print(self, printer: ModulePrinter, value: Attribute) -> None:
-        printer.glued(f"<{', '.join(self.names(value))}>")
+        printer.glued(f"<{self.separator.join(self.names(value))}>")

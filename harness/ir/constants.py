@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,39 +54,65 @@ def _number(text: str, element: Attribute) -> float | int:
 
 def float_text(value: float, type_: AnyFloat) -> str:
     if math.isfinite(value):
-        short = _short(value)
+        short = _scientific(value, *_decimal(value, _SHORT), "e")
         if _rounded(float(short), type_) == value:
             return short
-        long = _long(value, _DIGITS.get(type_.name, 17))
-        if "." in long and _rounded(float(long), type_) == value:
+        long = _plain(value, *_decimal(value, _DIGITS[type_.name]), _DIGITS[type_.name])
+        if "." in long:
             return long
     return "0x" + type_.pack((value,))[::-1].hex().upper()
 
 
-# Significant digits that tell any two values of a format apart.
-_DIGITS = {"f64": 17, "f32": 9, "f16": 5, "bf16": 4}
+_SHORT = 6
+# LLVM's number of digits that tell the values of a format apart: 2 + 59/196 of its precision in bits.
+_PRECISION = {"f64": 53, "f32": 24, "tf32": 11, "f16": 11, "bf16": 8}
+_DIGITS = defaultdict(lambda: 3, {name: 2 + bits * 59 // 196 for name, bits in _PRECISION.items()})
+_PADDING = 3
 
 
 def _rounded(value: float, type_: AnyFloat) -> float:
     return next(iter(type_.iter_unpack(type_.pack((value,)))))
 
 
-def _short(value: float) -> str:
-    """Six digits after the point, the last always 0: 1.000000e+00."""
-    mantissa, exponent = f"{value:.5e}".split("e")
-    return f"{mantissa}0e{exponent}"
+def _decimal(value: float, precision: int) -> tuple[str, int]:
+    """Digits and power of ten of the last one, rounded as LLVM does: cut by whole powers of ten to about the
+    precision, then rounded half up to it."""
+    numerator, denominator = abs(value).as_integer_ratio()
+    power = -(denominator.bit_length() - 1)
+    number = numerator * 5**-power
+    surplus = number.bit_length() - (precision * 196 + 58) // 59
+    tens = max(surplus, 0) * 59 // 196
+    number //= 10**tens
+    digits, power = str(number), power + tens
+    dropped = len(digits) - precision
+    if dropped > 0:
+        digits, power = str((number + 5 * 10 ** (dropped - 1)) // 10**dropped), power + dropped
+    kept = digits.rstrip("0") or "0"
+    return kept, power + len(digits) - len(kept)
 
 
-def _long(value: float, digits: int) -> str:
-    """Plain notation for numbers near one, else scientific with a capital E."""
-    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-    mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
-    power = int(exponent)
-    significant = len(mantissa.lstrip("-").replace(".", ""))
-    if -3 <= power < 0 or 0 <= power < significant + 3:
-        return f"{value:.{max(significant - 1 - power, 0)}f}"
-    sign = "+" if power >= 0 else "-"
-    return f"{mantissa}E{sign}{abs(power)}"
+def _scientific(value: float, digits: str, power: int, letter: str) -> str:
+    """d.ddde+XX: padded to six places after the point with a small e, as short as can be with a capital one."""
+    exponent = 0 if digits == "0" else power + len(digits) - 1
+    padded = letter == "e"
+    places = digits[1:].ljust(_SHORT, "0") if padded else digits[1:] or "0"
+    size = f"{abs(exponent):02d}" if padded else str(abs(exponent))
+    return f"{_minus(value)}{digits[0]}.{places}{letter}{'-' if exponent < 0 else '+'}{size}"
+
+
+def _plain(value: float, digits: str, power: int, precision: int) -> str:
+    """Without an exponent where that takes little padding."""
+    leading = power + len(digits) - 1
+    if power > _PADDING or (power >= 0 and len(digits) + power > precision) or -leading > _PADDING:
+        return _scientific(value, digits, power, "E")
+    if power >= 0:
+        return _minus(value) + digits + "0" * power
+    digits = digits.rjust(1 - power, "0")
+    return f"{_minus(value)}{digits[:power]}.{digits[power:]}"
+
+
+def _minus(value: float) -> str:
+    return "-" if math.copysign(1.0, value) < 0 else ""
 
 
 def constant_text(attribute: Attribute, type_text: str) -> str | None:

@@ -41,6 +41,11 @@ PROPAGATE_NAN = Enum("NaN propagation", {"none": 0, "all": 0xFFFF})
 INPUT_PRECISION = _counted("input precision", 0, "tf32 tf32x3 ieee bf16x3 bf16x6")
 SCALED_ELEMENT = _counted("scaled element type", 0, "e4m3 e5m2 e2m3 e3m2 e2m1 bf16 fp16")
 
+ADDRESS_SPACE = Enum(
+    "address space",
+    {"none": 0, "local": 1, "global_read": 2, "global_write": 4, "tensor_read": 8, "tensor_write": 16, "all": 31},
+)
+
 _CMPI = "eq ne slt sle sgt sge ult ule ugt uge"
 _CMPF = "false oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno true"
 INTEGER_PREDICATE = _counted("integer predicate", 0, _CMPI)

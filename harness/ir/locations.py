@@ -63,9 +63,9 @@ class LocationReader:
         return location
 
     def here(self, at: int):
-        """The location of an op that states none: its place in the IR text (columns count from 0 in the IR)."""
+        """The location of an op that states none: its place in the IR text."""
         place = self._parser.place(at)
-        return FileLineColLoc(self._string(f'"{place.file}"', place.file), IntAttr(place.line), IntAttr(place.column - 1))
+        return FileLineColLoc(self._string(f'"{place.file}"', place.file), IntAttr(place.line), IntAttr(place.column))
 
     def _body(self):
         parser = self._parser
@@ -159,10 +159,17 @@ def location_of(location: Attribute) -> SourceLocation | None:
     return frames[-1] if frames else None
 
 
+def _position(location: FileLineColLoc) -> SourceLocation:
+    """Triton counts the columns of Python from 0, MLIR those of its own text from 1."""
+    file = location.filename.data
+    first = 0 if file.endswith(".mlir") else 1
+    return SourceLocation(file, location.line.data, location.column.data + first)
+
+
 def _frames(location: Attribute):
     """File positions, innermost call first."""
     if isinstance(location, FileLineColLoc):
-        yield SourceLocation(location.filename.data, location.line.data, location.column.data + 1)
+        yield _position(location)
     elif isinstance(location, NameLoc):
         yield from _frames(location.location)
     elif isinstance(location, CallSiteLoc):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 
@@ -46,16 +48,16 @@ class Names:
                     self._regions(op, scope)
 
     def _operation(self, op: Operation, scope: _Scope) -> None:
-        results = op.results
-        if not results:
-            return
-        name = "%" + scope.name(results[0].name_hint)
-        if len(results) == 1:
-            self._values[results[0]] = self._results[op] = name
-            return
-        self._results[op] = f"{name}:{len(results)}"
-        for index, result in enumerate(results):
-            self._values[result] = f"{name}#{index}"
+        """Results that share a name are one group, `%a:2`, used as `%a#0` and `%a#1`."""
+        groups = [
+            (scope.name(hint), list(group)) for hint, group in groupby(op.results, key=lambda result: result.name_hint)
+        ]
+        for name, group in groups:
+            for index, result in enumerate(group):
+                self._values[result] = f"%{name}" if len(group) == 1 else f"%{name}#{index}"
+        self._results[op] = ", ".join(
+            f"%{name}" if len(group) == 1 else f"%{name}:{len(group)}" for name, group in groups
+        )
 
 
 class _Scope:

@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     UnregisteredOp,
 )
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, Region, SSAValue
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError as XdslParseError
 
@@ -312,9 +312,8 @@ class ModuleParser(Parser):
         if name in self.ssa_values:
             self.fail(f"%{name} is defined twice", at)
         self.ssa_values[name] = tuple(values)
-        for value in values:
-            if SSAValue.is_valid_name(name):
-                value.name_hint = name
+        if not name.isdecimal():
+            _hint(name, values)
         if name in self.forward_ssa_references:
             self._replace_forward(name, values, at)
 
@@ -351,6 +350,12 @@ class ModuleParser(Parser):
         while self.accept(","):
             found.append(self.value_type())
         return found
+
+    def short_type(self, kind: type[ParametrizedAttribute]) -> Attribute:
+        """`<parameters>` of a type of this kind, or the whole type."""
+        if not self.sees("<"):
+            return self.value_type()
+        return self.delegate(lambda: kind.new(kind.parse_parameters(self)))
 
     def functional_type(self) -> tuple[list[Attribute], list[Attribute]]:
         """`(types) -> type` or `(types) -> (types)`"""
@@ -612,6 +617,18 @@ class ModuleParser(Parser):
         return self.blocks[name][0]
 
 
+_UNIQUE = re.compile(r"_\d+$")
+
+
+def _hint(name: str, values: Sequence[SSAValue]) -> None:
+    """Gives the values their written name, without the number that made it unique."""
+    hint = _UNIQUE.sub("", name) or "_"
+    if not SSAValue.is_valid_name(hint):
+        return
+    for value in values:
+        value.name_hint = hint
+
+
 def _blank_comments(text: str) -> str:
     """The text with spaces for comments, so that offsets stay and no pattern has to know of them."""
     if "//" not in text:
@@ -620,5 +637,5 @@ def _blank_comments(text: str) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    text = getattr(error, "message", None) or str(error) or type(error).__name__
+    text = getattr(error, "msg", None) or str(error) or type(error).__name__
     return str(text).strip().splitlines()[0]

@@ -34,6 +34,7 @@ from harness.ir.registry import Registry
 
 _CLOSING = frozenset(",)]>")
 _OPENING = frozenset("([")
+_SPACE_AFTER = frozenset({",", "to"})
 
 
 class ModulePrinter:
@@ -82,7 +83,8 @@ class ModulePrinter:
         self._parts.append(text)
 
     def punctuation(self, text: str) -> None:
-        if text in _CLOSING or text == "(" or text == "[":
+        opening = text in _OPENING and self._parts[-1] not in _SPACE_AFTER
+        if text in _CLOSING or opening:
             self.glued(text)
         else:
             self.word(text)

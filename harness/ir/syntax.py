@@ -5,6 +5,7 @@ The notation is the one MLIR's operation definitions use, so a format can be che
     `text`                  punctuation or a keyword
     $name                   an operand (or a list of them), or an attribute with a codec
     type($name)             the type of an operand or result (a list where there are several)
+    short-type($name)       the same without the dialect's name: `<f16>` for `!tt.ptr<f16>`
     functional-type(a, b)   `(types of a) -> types of b`; `operands` and `results` mean all of them
     operands, type(operands)
     attr-dict               the attributes that the format does not print elsewhere
@@ -22,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from xdsl.dialects.builtin import DenseArrayBase, i32
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -210,6 +211,27 @@ class TypeElement:
         printer.word(printer.type_list(syntax.types_of(op, self.name)))
 
 
+@dataclass(frozen=True)
+class ShortTypeElement:
+    """`short-type($name)`: the parameters of a type whose kind the op fixes; the full type reads too."""
+
+    name: str
+    kind: type[ParametrizedAttribute]
+
+    def parse(self, parser: ModuleParser, parsed: Parsed) -> None:
+        parsed.types[self.name] = [parser.short_type(self.kind)]
+
+    def begins(self, parser: ModuleParser) -> bool:
+        return True
+
+    def present(self, op: Operation, syntax: Syntax) -> bool:
+        return True
+
+    def print(self, printer: ModulePrinter, op: Operation, syntax: Syntax) -> None:
+        (type_,) = syntax.types_of(op, self.name)
+        printer.word(printer.type_text(type_).removeprefix(f"!{self.kind.name}"))
+
+
 class FunctionalType:
     """`(types) -> types` of all operands and all results."""
 
@@ -315,12 +337,14 @@ class Syntax:
 
     types   rules for the operands and results whose type the format does not print
     codecs  how each attribute that the format names is written
+    kinds   the kind of each type that the format prints short
     """
 
     op_type: type[IRDLOperation]
     format: str
     types: Types = field(default_factory=dict)
     codecs: Mapping[str, Codec] = field(default_factory=dict)
+    kinds: Mapping[str, type[ParametrizedAttribute]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         definition = self.op_type.get_irdl_definition()
@@ -450,7 +474,7 @@ class _FormatReader:
 
     TOKEN = re.compile(
         r"\s*(?:`(?P<literal>[^`]*)`|(?P<functional>functional-type)\([^()]*\)|(?P<alltypes>type\(operands\))"
-        r"|type\(\$(?P<type>\w+)\)|(?P<keyworddict>attr-dict-with-keyword)|(?P<dict>attr-dict)|(?P<oilist>oilist\()"
+        r"|short-type\(\$(?P<short>\w+)\)|type\(\$(?P<type>\w+)\)|(?P<keyworddict>attr-dict-with-keyword)|(?P<dict>attr-dict)|(?P<oilist>oilist\()"
         r"|\$(?P<name>\w+)|(?P<operands>operands)|(?P<mark>\)\?|[()^|]))"
     )
 
@@ -492,6 +516,8 @@ class _FormatReader:
             return self._named(match["name"])
         if match["type"]:
             return TypeElement(match["type"], self._variadic(match["type"]))
+        if match["short"]:
+            return ShortTypeElement(match["short"], self.syntax.kinds[match["short"]])
         if match["oilist"]:
             return self._any_order()
         if match["functional"]:

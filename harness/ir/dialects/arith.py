@@ -16,7 +16,7 @@ from xdsl.irdl import (
     result_def,
 )
 
-from harness.ir.codecs import BitsCodec, EnumCodec
+from harness.ir.codecs import BitsCodec, EnumCodec, FlagCodec
 from harness.ir.dialects.families import conversion, same_type
 from harness.ir.dialects.types import boolean_like
 from harness.ir.enums import FLOAT_PREDICATE, INTEGER_PREDICATE, Enum
@@ -50,7 +50,7 @@ def _flag_names(value: Attribute) -> list[str]:
 
 
 FASTMATH = BitsCodec(_fastmath, _flag_names)
-_OVERFLOW = BitsCodec(_overflow, _flag_names)
+_OVERFLOW = BitsCodec(_overflow, _flag_names, ", ")
 
 
 @irdl_op_definition
@@ -120,9 +120,8 @@ class SubUIExtendedOp(IRDLOperation):
 _MISSING = (RemFOp, ScalingExtFOp, IndexCastUIOp, ConvertFOp, TruncFOp, SubUIExtendedOp)
 _FLOAT_BINARY = "addf subf mulf divf remf maximumf minimumf maxnumf minnumf"
 _INTEGER_WRAPPING = "addi subi muli shli"
-_INTEGER_BINARY = (
-    "divsi divui remsi remui andi ori xori shrsi shrui maxsi maxui minsi minui ceildivsi ceildivui floordivsi"
-)
+_INTEGER_EXACT = "divsi divui shrsi shrui"
+_INTEGER_BINARY = "remsi remui andi ori xori maxsi maxui minsi minui ceildivsi ceildivui floordivsi"
 _INTEGER_CONVERSIONS = "extsi extui trunci sitofp uitofp fptosi fptoui index_cast index_castui bitcast"
 FASTMATH_FLAG = "(`fastmath` $fastmath^)?"
 
@@ -207,6 +206,8 @@ def build() -> DialectSyntax:
         syntaxes[name] = same_type(
             ops[f"arith.{name}"], "(`overflow` $overflowFlags^)?", {"overflowFlags": _OVERFLOW}
         )
+    for name in _INTEGER_EXACT.split():
+        syntaxes[name] = same_type(ops[f"arith.{name}"], "(`exact` $isExact^)?", {"isExact": FlagCodec()})
     for name in _INTEGER_BINARY.split():
         syntaxes[name] = same_type(ops[f"arith.{name}"])
     for name in _INTEGER_CONVERSIONS.split():

@@ -1,4 +1,4 @@
-"""`gpu` and `ttg` ops that the front end itself emits: barriers."""
+"""`gpu`: the barrier that the front end of release 3.6 emits."""
 
 from __future__ import annotations
 

@@ -9,10 +9,12 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, 
 
 from harness.ir.dialects.arith import FASTMATH, FASTMATH_FLAG
 from harness.ir.dialects.families import same_type
+from harness.ir.dialects.types import boolean_like
 from harness.ir.registry import DialectSyntax
+from harness.ir.syntax import Rule, Syntax
 
 _INTEGER = "absi ctlz ctpop cttz ipowi"
-_MIXED = "fpowi"  # an integer operand beside a float one
+_TESTS = "isfinite isinf isnan isnormal"
 
 
 class _FloatUnary(IRDLOperation):
@@ -28,13 +30,73 @@ class ErfcOp(_FloatUnary):
     name = "math.erfc"
 
 
+class _FloatTest(IRDLOperation):
+    operand = operand_def()
+    fastmath = prop_def(FastMathFlagsAttr, default_value=FastMathFlagsAttr("none"))
+    result = result_def()
+
+
+@irdl_op_definition
+class IsFiniteOp(_FloatTest):
+    name = "math.isfinite"
+
+
+@irdl_op_definition
+class IsInfOp(_FloatTest):
+    name = "math.isinf"
+
+
+@irdl_op_definition
+class IsNaNOp(_FloatTest):
+    name = "math.isnan"
+
+
+@irdl_op_definition
+class IsNormalOp(_FloatTest):
+    name = "math.isnormal"
+
+
+@irdl_op_definition
+class ClampFOp(IRDLOperation):
+    """A float clamped to a range."""
+
+    name = "math.clampf"
+    value = operand_def()
+    min = operand_def()
+    max = operand_def()
+    fastmath = prop_def(FastMathFlagsAttr, default_value=FastMathFlagsAttr("none"))
+    result = result_def()
+
+
+_MISSING = (ErfcOp, ClampFOp, IsFiniteOp, IsInfOp, IsNaNOp, IsNormalOp)
+
+
+def _special(ops: dict[str, type[IRDLOperation]]) -> list[Syntax]:
+    """The ops that are not `op operands : one type`."""
+    fastmath = {"fastmath": FASTMATH}
+    base, exponent = (name for name, _ in ops["math.fpowi"].get_irdl_definition().operands)
+    power = f"${base} `,` ${exponent} {FASTMATH_FLAG} attr-dict `:` type(${base}) `,` type(${exponent})"
+    clamp = f"$value `to` `[` $min `,` $max `]` {FASTMATH_FLAG} attr-dict `:` type($result)"
+    test = f"$operand {FASTMATH_FLAG} attr-dict `:` type($operand)"
+    return [
+        Syntax(ops["math.fpowi"], power, {"result": Rule(base)}, fastmath),
+        Syntax(ClampFOp, clamp, {name: Rule("result") for name in ("value", "min", "max")}, fastmath),
+        *(
+            Syntax(ops[f"math.{name}"], test, {"result": Rule("operand", boolean_like)}, fastmath)
+            for name in _TESTS.split()
+        ),
+    ]
+
+
 def build() -> DialectSyntax:
-    ops: list[type[IRDLOperation]] = [*math.Math.operations, ErfcOp]  # pyright: ignore[reportAssignmentType]
-    syntaxes = {}
-    for op in ops:
-        name = op.name.removeprefix("math.")
-        if name in _INTEGER.split():
+    ops: dict[str, type[IRDLOperation]] = {}
+    for op in (*math.Math.operations, *_MISSING):
+        if issubclass(op, IRDLOperation):
+            ops.setdefault(op.name, op)
+    syntaxes = {syntax.op_type: syntax for syntax in _special(ops)}
+    for name, op in ops.items():
+        if name.removeprefix("math.") in _INTEGER.split():
             syntaxes[op] = same_type(op)
-        elif name not in _MIXED.split():
+        elif op not in syntaxes:
             syntaxes[op] = same_type(op, FASTMATH_FLAG, {"fastmath": FASTMATH})
-    return DialectSyntax(Dialect("math", [*ops], list(math.Math.attributes)), syntaxes)
+    return DialectSyntax(Dialect("math", list(ops.values()), list(math.Math.attributes)), {**syntaxes})

@@ -14,7 +14,6 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolRefAttr,
     UnitAttr,
-    i1,
     i32,
     i64,
 )
@@ -40,7 +39,13 @@ from harness.ir.codecs import EnumCodec, FlagCodec, SymbolCodec, TextCodec
 from harness.ir.dialects.families import conversion, same_type
 from harness.ir.dialects.func import function_syntax
 from harness.ir.dialects.tt_types import PointerType, TensorDescriptorType
-from harness.ir.dialects.types import base_of_block_pointer, boolean_like, boolean_like_pointee, pointee
+from harness.ir.dialects.types import (
+    base_of_block_pointer,
+    boolean_like,
+    boolean_like_pointee,
+    element_of,
+    pointee,
+)
 from harness.ir.registry import DialectSyntax
 from harness.ir.syntax import OpSyntax, Rule, Syntax
 
@@ -119,6 +124,13 @@ class PreciseDivFOp(_Binary):
 
 
 @irdl_op_definition
+class ApproxDivFOp(_Binary):
+    """Since 3.9: a division whose last bits may be wrong."""
+
+    name = "tt.approx_divf"
+
+
+@irdl_op_definition
 class MulhiUIOp(_Binary):
     name = "tt.mulhiui"
 
@@ -158,6 +170,7 @@ class LoadOp(IRDLOperation):
     padding = opt_prop_def(IntegerAttr)
     cache = prop_def(IntegerAttr, default_value=_i32(1))
     evict = prop_def(IntegerAttr, default_value=_i32(1))
+    cachePolicy = opt_prop_def()  # since 3.9, in place of cache and evict
     isVolatile = prop_def(IntegerAttr, default_value=_FALSE)
     result = result_def()
     irdl_options = _SIZED
@@ -172,6 +185,7 @@ class StoreOp(IRDLOperation):
     boundaryCheck = prop_def(DenseArrayBase, default_value=_NO_DIMENSIONS)
     cache = prop_def(IntegerAttr, default_value=_i32(1))
     evict = prop_def(IntegerAttr, default_value=_i32(1))
+    cachePolicy = opt_prop_def()
 
 
 @irdl_op_definition
@@ -195,6 +209,57 @@ class AtomicCASOp(IRDLOperation):
     sem = prop_def(IntegerAttr)
     scope = prop_def(IntegerAttr)
     result = result_def()
+
+
+@irdl_op_definition
+class AtomicLoadOp(IRDLOperation):
+    """Since 3.9."""
+
+    name = "tt.atomic_load"
+    ptr = operand_def()
+    mask = opt_operand_def()
+    sem = prop_def(IntegerAttr)
+    scope = prop_def(IntegerAttr)
+    result = result_def()
+
+
+@irdl_op_definition
+class AtomicStoreOp(IRDLOperation):
+    """Since 3.9."""
+
+    name = "tt.atomic_store"
+    ptr = operand_def()
+    value = operand_def()
+    mask = opt_operand_def()
+    sem = prop_def(IntegerAttr)
+    scope = prop_def(IntegerAttr)
+
+
+@irdl_op_definition
+class AtomicPollOp(IRDLOperation):
+    """Since 3.9: waits until memory holds the expected value, or for `timeout` nanoseconds; the result says which."""
+
+    name = "tt.atomic_poll"
+    ptr = operand_def()
+    expected = operand_def()
+    timeout = opt_operand_def()
+    sem = prop_def(IntegerAttr)
+    scope = prop_def(IntegerAttr)
+    result = result_def()
+
+
+@irdl_op_definition
+class GridDependencyWaitOp(IRDLOperation):
+    """Since 3.9: waits for the kernels launched before this one."""
+
+    name = "tt.grid_dependency_wait"
+
+
+@irdl_op_definition
+class GridDependencyLaunchDependentsOp(IRDLOperation):
+    """Since 3.9: lets the kernels that wait for this one start."""
+
+    name = "tt.grid_dependency_launch_dependents"
 
 
 # Shapes
@@ -486,6 +551,7 @@ class DescriptorLoadOp(IRDLOperation):
     indices = var_operand_def()
     cache = prop_def(IntegerAttr, default_value=_i32(1))
     evict = prop_def(IntegerAttr, default_value=_i32(1))
+    cachePolicy = opt_prop_def()
     result = result_def()
 
 
@@ -566,17 +632,19 @@ _RETURNED = "$result attr-dict `:` type($result)"
 def _arithmetic() -> list[Syntax]:
     nan = {"propagateNan": EnumCodec(enums.PROPAGATE_NAN)}
     rounding = {"rounding": EnumCodec(enums.ROUNDING_MODE)}
-    conversions = (IntToPtrOp, PtrToIntOp, BitcastOp, SplatOp, ExpandDimsOp, BroadcastOp, TransOp, UnsplatOp)
+    conversions = (IntToPtrOp, PtrToIntOp, BitcastOp, SplatOp, ExpandDimsOp, BroadcastOp, TransOp)
     return [
         *(conversion(op, "->") for op in conversions),
-        *(same_type(op) for op in (PreciseSqrtOp, PreciseDivFOp, MulhiUIOp)),
+        *(same_type(op) for op in (PreciseSqrtOp, PreciseDivFOp, ApproxDivFOp, MulhiUIOp)),
+        Syntax(UnsplatOp, "$src attr-dict `:` type($src)", {"result": Rule("src", element_of)}),
         conversion(FpToFpOp, "->", "(`,` `rounding` `=` $rounding^)?", rounding),
         same_type(ClampFOp, "`,` `propagateNan` `=` $propagateNan", nan),
         Syntax(AddPtrOp, "$ptr `,` $offset attr-dict `:` type($result) `,` type($offset)", {"ptr": Rule("result")}),
         Syntax(
             AdvanceOp,
-            "$ptr `,` `[` $offsets `]` attr-dict `:` type($result)",
+            "$ptr `,` `[` $offsets `]` attr-dict `:` short-type($result)",
             {"ptr": Rule("result"), "offsets": i32},
+            kinds={"result": PointerType},
         ),
         Syntax(MakeRangeOp, "attr-dict `:` type($result)"),
         *(
@@ -598,6 +666,21 @@ def _memory() -> list[Syntax]:
             AtomicRMWOp, f"$atomic_rmw_op `,` $sem `,` $scope `,` $ptr `,` $val (`,` $mask^)? {signature}", codecs=rmw
         ),
         Syntax(AtomicCASOp, f"$sem `,` $scope `,` $ptr `,` $cmp `,` $val {signature}", codecs=_ORDERING),
+        Syntax(AtomicLoadOp, f"$sem `,` $scope `,` $ptr (`,` $mask^)? {signature}", codecs=_ORDERING),
+        Syntax(
+            AtomicStoreOp,
+            "$sem `,` $scope `,` $ptr `,` $value (`,` $mask^)? attr-dict `:` type($ptr)",
+            stored,
+            _ORDERING,
+        ),
+        Syntax(
+            AtomicPollOp,
+            "$sem `,` $scope `,` $ptr `,` $expected (`timeout` $timeout^)? attr-dict"
+            " `:` type($ptr) `,` type($expected) `->` type($result)",
+            {"timeout": i64},
+            _ORDERING,
+        ),
+        *(Syntax(op, "attr-dict") for op in (GridDependencyWaitOp, GridDependencyLaunchDependentsOp)),
     ]
 
 
@@ -645,13 +728,15 @@ def _descriptors() -> list[Syntax]:
     return [
         Syntax(
             MakeTensorPtrOp,
-            "$base `,` `[` $shape `]` `,` `[` $strides `]` `,` `[` $offsets `]` attr-dict `:` type($result)",
+            "$base `,` `[` $shape `]` `,` `[` $strides `]` `,` `[` $offsets `]` attr-dict `:` short-type($result)",
             {"base": Rule("result", base_of_block_pointer), "shape": i64, "strides": i64, "offsets": i32},
+            kinds={"result": PointerType},
         ),
         Syntax(
             MakeTensorDescOp,
-            "$base `,` `[` $shape `]` `,` `[` $strides `]` attr-dict `:` type($base) `,` type($result)",
+            "$base `,` `[` $shape `]` `,` `[` $strides `]` attr-dict `:` short-type($base) `,` short-type($result)",
             {"shape": i32, "strides": i64},
+            kinds={"base": PointerType, "result": TensorDescriptorType},
         ),
         Syntax(
             DescriptorLoadOp,
