@@ -2,13 +2,17 @@
 
 The block reaches past both ends; an axis not named in `boundary_check` must not be checked and, here, never
 leaves its bounds.
+Triton 3.9 refuses `tl.make_block_ptr`; the tensor descriptors beside this file replace it there.
 """
 
+import pytest
 import torch
 import triton
 import triton.language as tl
 
 from harness.cases import Buffer, KernelCase, case, empty
+
+REMOVED = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 9)
 
 
 @triton.jit
@@ -25,7 +29,12 @@ def block_pointer_kernel(
         target = tl.advance(target, (0, BC))
 
 
-@case(dtype=["fp32", "fp16"], padding=["zero", "nan"], shape=[(8, 16), (13, 21)])
+@case(
+    marks=[pytest.mark.skipif(REMOVED, reason="Triton 3.9 removed block pointers")],
+    dtype=["fp32", "fp16"],
+    padding=["zero", "nan"],
+    shape=[(8, 16), (13, 21)],
+)
 def block_pointer(dtype, padding, shape):
     rows, cols = shape
     wide = triton.cdiv(cols, 8) * 8 + 8

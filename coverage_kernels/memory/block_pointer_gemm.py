@@ -1,9 +1,15 @@
-"""A GEMM over block pointers advanced along K, every tail handled by `boundary_check`."""
+"""A GEMM over block pointers advanced along K, every tail handled by `boundary_check`.
 
+Triton 3.9 refuses `tl.make_block_ptr`; the tensor descriptors beside this file replace it there.
+"""
+
+import pytest
 import triton
 import triton.language as tl
 
 from harness.cases import Buffer, KernelCase, case, empty
+
+REMOVED = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 9)
 
 
 @triton.jit
@@ -23,7 +29,11 @@ def block_pointer_gemm_kernel(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constex
     tl.store(c_at, acc.to(c.dtype.element_ty), boundary_check=(0, 1))
 
 
-@case(dtype=["fp32", "bf16"], shape=[(32, 32, 32), (30, 41, 50)])
+@case(
+    marks=[pytest.mark.skipif(REMOVED, reason="Triton 3.9 removed block pointers")],
+    dtype=["fp32", "bf16"],
+    shape=[(32, 32, 32), (30, 41, 50)],
+)
 def block_pointer_gemm(dtype, shape):
     m, n, k = shape
     return KernelCase(

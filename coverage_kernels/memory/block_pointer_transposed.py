@@ -1,24 +1,33 @@
-"""A block pointer over column-major storage (`order=(0, 1)`), starting inside the matrix, stored transposed."""
+"""A block pointer over column-major storage (`order=(0, 1)`), starting inside the matrix, stored transposed.
 
+Triton 3.9 refuses `tl.make_block_ptr`; the tensor descriptors beside this file replace it there.
+"""
+
+import pytest
 import triton
 import triton.language as tl
 
 from harness.cases import Buffer, KernelCase, case, empty
 
+REMOVED = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 9)
+
 
 @triton.jit
 def block_pointer_transposed_kernel(x, out, rows, cols, first_row, BR: tl.constexpr, BC: tl.constexpr):
-    at = (first_row + tl.program_id(0) * BR, tl.program_id(1) * BC)
-    source = tl.make_block_ptr(x, (rows, cols), (1, rows), at, (BR, BC), (0, 1))
+    row = tl.program_id(0) * BR
+    col = tl.program_id(1) * BC
+    kept = rows - first_row
+    source = tl.make_block_ptr(x, (rows, cols), (1, rows), (first_row + row, col), (BR, BC), (0, 1))
     tile = tl.trans(tl.load(source, boundary_check=(0, 1), padding_option="zero"))
-    column = tl.program_id(1) * BC
-    target = tl.make_block_ptr(
-        out, (cols, rows - first_row), (rows - first_row, 1), (column, at[0] - first_row), (BC, BR), (1, 0)
-    )
+    target = tl.make_block_ptr(out, (cols, kept), (kept, 1), (col, row), (BC, BR), (1, 0))
     tl.store(target, tile, boundary_check=(0, 1))
 
 
-@case(dtype=["fp32", "int32"], first_row=[0, 5])
+@case(
+    marks=[pytest.mark.skipif(REMOVED, reason="Triton 3.9 removed block pointers")],
+    dtype=["fp32", "int32"],
+    first_row=[0, 5],
+)
 def block_pointer_transposed(dtype, first_row):
     rows, cols = 29, 18
     return KernelCase(

@@ -54,7 +54,8 @@ def descriptor_reduce(op):
         descriptor_reduce_kernel,
         grid=(programs,),
         args=dict(
-            x=Buffer((programs, 8, 32), dtype, fill=whole), out=Buffer((rows, cols), dtype, strides=(32, 1), fill=whole),
+            x=Buffer((programs, 8, 32), dtype, fill=whole),
+            out=Buffer((rows, cols), dtype, strides=(32, 1), fill=whole),
             rows=rows, cols=cols, stride=32, OP=name, BR=8, BC=32,
         ),
         reference=reference,
