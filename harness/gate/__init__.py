@@ -8,7 +8,7 @@
 
 from harness.gate.allowlist import Entry, KnownFailure
 from harness.gate.edit import allow, disallow
-from harness.gate.gate import PROBLEM_KINDS, Gate, GateResult, Problem, Scope, load_if_present
+from harness.gate.gate import PROBLEM_KINDS, Gate, GateResult, Problem, Scope
 
 __all__ = [
     "PROBLEM_KINDS",
@@ -20,5 +20,4 @@ __all__ = [
     "Scope",
     "allow",
     "disallow",
-    "load_if_present",
 ]

@@ -227,8 +227,3 @@ def _brief(verdict: Verdict) -> str:
         return "passes"
     place = f"{verdict.bucket or verdict.outcome} at {verdict.stage}"
     return f"{place}: {verdict.summary}"
-
-
-def load_if_present(path: str | Path) -> Gate | None:
-    """The gate of `path`, or None where there is no such file. Raises UsageError as `Gate.load` does."""
-    return Gate.load(path) if Path(path).exists() else None

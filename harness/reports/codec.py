@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
 import types
 from collections.abc import Mapping
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -27,6 +28,10 @@ def encode(value: Any) -> Any:
         return value if math.isfinite(value) else str(value)
     if value is None or isinstance(value, (str, int, bool)):
         return value
+    if isinstance(value, numbers.Integral):  # NumPy's
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return encode(float(value))
     raise TypeError(f"a record cannot hold {type(value).__name__}")
 
 

@@ -74,6 +74,7 @@ class Record:
     seconds      wall time of the run; of merged shards, the sum
     interrupted  the run ended before its cases did: Ctrl-C, -x, or a death from outside
     void         what changed under the run; when not empty every verdict is void
+    troubles     what could not be written down while the run went on, a sentence each
     comparison   None where there is no earlier report to compare with
     gate         None where no gate was asked for
     """
@@ -84,6 +85,7 @@ class Record:
     seconds: float = 0.0
     interrupted: bool = False
     void: list[str] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     comparison: Comparison | None = None
     gate: GateResult | None = None
@@ -117,9 +119,6 @@ class Record:
     def by_outcome(self, *outcomes: str) -> list[Verdict]:
         return [verdict for verdict in self.verdicts if verdict.outcome in outcomes]
 
-    def verdict_of(self, case: str) -> Verdict | None:
-        return next((verdict for verdict in self.verdicts if verdict.case == case), None)
-
 
 def read_text(path: Path) -> str:
     """The file's text. Raises UsageError, with the reason, where it cannot be read."""
@@ -140,7 +139,7 @@ def write_text(path: Path, text: str) -> None:
         partial.write_text(text, encoding="utf-8", errors="backslashreplace")
         partial.replace(path)
     except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def unique_verdicts(verdicts: Iterable[Verdict]) -> list[Verdict]:

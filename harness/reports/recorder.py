@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -45,6 +46,7 @@ class Recorder:
     fingerprint: Callable[[], Fingerprint]
     started: float = field(default_factory=time.monotonic)
     verdicts: list[Verdict] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)
 
     @classmethod
     def start(
@@ -63,11 +65,16 @@ class Recorder:
         return cls(folder, run, before, journal, baseline, fingerprint)
 
     def add(self, verdict: Verdict) -> Verdict:
-        """Writes the verdict down, and for a failure completes its folder; returns it as recorded."""
+        """Writes the verdict down, and for a failure completes its folder; returns it as recorded.
+
+        What cannot be written (a full disk) becomes one of `Record.troubles`: the other results go on.
+        """
         if verdict.outcome == "fail":
-            verdict = self._with_folder(verdict)
+            with self._troubles():
+                verdict = self._with_folder(verdict)
         self.verdicts.append(verdict)
-        self.journal.add(verdict)
+        with self._troubles():
+            self.journal.add(verdict)
         return verdict
 
     def finish(
@@ -78,24 +85,40 @@ class Recorder:
         strict: bool = False,
         interrupted: bool = False,
     ) -> Record:
-        """Ends the run, applies the gate, writes the record and every output; returns the record."""
+        """Ends the run, applies the gate, writes the record and every output; returns the record.
+
+        What cannot be written is in `Record.troubles`.
+        """
         after = self.fingerprint()
         seconds = time.monotonic() - self.started
-        self.journal.end(seconds, interrupted, after)
+        with self._troubles():
+            self.journal.end(seconds, interrupted, after)
         record = Record(self.run, self.before, after, seconds, interrupted, verdicts=unique_verdicts(self.verdicts))
         void_if_changed(record)
         self._compare(record, scope)
         if gate is not None:
             record.gate = gate.check(record.verdicts, scope or Scope.of_verdicts(record.verdicts), strict=strict)
-        write_outputs(record, self.folder)
+        record.troubles = self.troubles
+        with self._troubles():
+            write_outputs(record, self.folder)
         return record
+
+    @contextmanager
+    def _troubles(self) -> Iterator[None]:
+        """Turns what cannot be written into a sentence, said once."""
+        try:
+            yield
+        except (OSError, UsageError) as error:
+            if str(error) not in self.troubles:
+                self.troubles.append(str(error))
 
     def _compare(self, record: Record, scope: Scope | None) -> None:
         collected = scope.collected if scope and scope.whole and not record.interrupted else None
         if self.baseline.cases:
             record.comparison = compare(self.baseline, record.verdicts, collected)
         gone = record.comparison.gone if record.comparison else []
-        self.baseline.updated(record.verdicts, gone).save(self.folder / BASELINE)
+        with self._troubles():
+            self.baseline.updated(record.verdicts, gone).save(self.folder / BASELINE)
 
     def _with_folder(self, verdict: Verdict) -> Verdict:
         folder = self.folder / FAILURES / folder_name(verdict.case)

@@ -53,6 +53,7 @@ def failures(record: Record) -> list[Verdict]:
 def warnings(record: Record) -> list[str]:
     """Sentences that qualify everything below them."""
     found = [f"The run is void: {reason} while it ran." for reason in record.void]
+    found += [f"Not written: {trouble}" for trouble in record.troubles]
     if record.interrupted:
         found.append("The run ended early: what is below is only what had finished.")
     return found

@@ -7,7 +7,6 @@ process ended, and the stage alone for what has no type of its own.
 from __future__ import annotations
 
 import harness.errors as errors
-from harness.cases.evidence import COMMON_STAGES
 
 # Exceptions that mean one thing wherever they are raised. Those of harness.errors and of Triton are
 # named by class, since only the name survives the journey out of the case's process.
@@ -88,17 +87,6 @@ def bucket_of_stage(stage: str) -> str:
     if not stage:
         return "other"
     return _BY_STAGE.get(stage, _COMPILER)
-
-
-def comes_before(stage: str, other: str) -> bool:
-    """Whether `stage` ends before `other` starts. A target's own stages lie between ttir and simulate."""
-    return _place(stage) < _place(other)
-
-
-def _place(stage: str) -> float:
-    if stage in COMMON_STAGES:
-        return COMMON_STAGES.index(stage)
-    return COMMON_STAGES.index("simulate") - 0.5
 
 
 def _bases_of(kind: str) -> list[str]:

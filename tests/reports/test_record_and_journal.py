@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -73,6 +74,12 @@ class Everything:
 @settings(max_examples=25)
 def test_any_dataclass_survives_the_codec(value):
     assert same(decode(Everything, json.loads(json.dumps(encode(value), allow_nan=False))), value)
+
+
+def test_numpys_numbers_are_numbers_and_other_things_are_refused():
+    assert encode({"a": np.int64(3), "b": np.float32(0.5), "c": np.float16("inf")}) == {"a": 3, "b": 0.5, "c": "inf"}
+    with pytest.raises(TypeError, match="a record cannot hold object"):
+        encode([object()])
 
 
 def test_a_journal_is_complete_after_every_line(tmp_path, verdict, fingerprint):

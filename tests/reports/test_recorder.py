@@ -131,6 +131,17 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
         Recorder.start(tmp_path / "file" / "report", RunInfo())
 
 
+def test_what_cannot_be_written_is_said_and_costs_nothing_else(tmp_path, verdict, fingerprint):
+    recorder = Recorder.start(tmp_path, RunInfo(), lambda: fingerprint)
+    (tmp_path / "failures").write_text("in the way")
+    (tmp_path / "index.html").mkdir()
+    recorder.add(verdict(A, "race"))
+    recorder.add(verdict(B))
+    record = recorder.finish()
+    assert [one.case for one in load_report(tmp_path).verdicts] == [A, B]
+    assert "failures" in record.troubles[0] and "index.html" in record.troubles[1]
+
+
 def test_a_record_of_another_version_does_not_stop_a_run(run, tmp_path):
     run({A: ""})
     (tmp_path / "report" / "record.json").write_text('{"schema": 99}')
