@@ -202,26 +202,28 @@ def call_function(function: FunctionPlan, context: Context, arguments: Sequence[
     if len(function.blocks) == 1:
         function.blocks[0].run(context, frame)
         return _yielded(function.blocks[0], frame)
-    return _call_blocks(function, context, frame)
+    return run_blocks(function.blocks, function.successors, context, frame)
 
 
-def _call_blocks(function: FunctionPlan, context: Context, frame: Frame) -> list[Any]:
+def run_blocks(
+    blocks: Sequence[BlockPlan], successors: dict[int, tuple[int, ...]], context: Context, frame: Frame
+) -> list[Any]:
     """Blocks in reverse post-order; programs that arrive at one block from different ways run it together."""
     waiting: dict[int, list[tuple[Array, Frame]]] = {0: [(np.arange(context.programs), frame)]}
     finished: list[tuple[Array, list[Any]]] = []
     while waiting:
         number = min(waiting)
-        block = function.blocks[number]
-        chosen, inner = _joined(waiting.pop(number), block, context.programs)
+        block = blocks[number]
+        chosen, inner = _joined(waiting.pop(number))
         here = context if chosen.size == context.programs else context.subset(chosen)
         here.count_step()
         block.run(here, inner)
-        for way, subset, values in _ways(block, function.successors[number], inner):
+        for way, subset, values in _ways(block, successors[number], inner):
             if way is None:
                 finished.append((chosen, values))
                 continue
             outgoing = _leave(inner, subset)
-            _assign(outgoing, function.blocks[way].arguments, values)
+            _assign(outgoing, blocks[way].arguments, values)
             waiting.setdefault(way, []).append((chosen if subset is None else chosen[subset], outgoing))
             if way <= number and context.pause is not None:
                 context.pause()
@@ -264,7 +266,7 @@ def _true_operands(terminator: Operation) -> int:
     return len(terminator.successors[0].args)
 
 
-def _joined(arrivals: list[tuple[Array, Frame]], block: BlockPlan, programs: int) -> tuple[Array, Frame]:
+def _joined(arrivals: list[tuple[Array, Frame]]) -> tuple[Array, Frame]:
     if len(arrivals) == 1:
         return arrivals[0]
     everyone = np.concatenate([chosen for chosen, _ in arrivals])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from harness.errors import UnsupportedOp
 from harness.executor.context import Context
-from harness.executor.plan import BlockPlan, Frame, Planner, Step, op
+from harness.executor.ops_control import run_blocks
+from harness.executor.plan import Frame, Planner, Step, op
 from harness.executor.types import element, extents, get
 from harness.executor.values import dense, spread
 from harness.ir import operand
@@ -19,7 +20,7 @@ from harness.semantics.dot import decode_scaled, dot_float, dot_integer
 from harness.semantics.tensor import Combiner, combiner_for
 from harness.semantics.types import Array, unsigned
 
-Combine = Callable[[Context, list[Array], list[Array]], list[Array]]
+Combine = Callable[[Context, Frame, list[Array], list[Array], int], list[Array]]
 
 
 def _operand_reader(planner: Planner, values: Sequence[SSAValue]) -> Callable[[Frame], list[Array]]:
@@ -34,22 +35,40 @@ def _operand_reader(planner: Planner, values: Sequence[SSAValue]) -> Callable[[F
 
 
 def _region_combine(planner: Planner, operation: Operation) -> Combine:
-    """The region as a function on flat arrays: every lane plays the part of a program."""
-    body: BlockPlan = planner.region(operation.regions[0])
+    """The region as a function on arrays: every lane plays the part of a program.
 
-    def combine(context: Context, left: list[Array], right: list[Array]) -> list[Array]:
-        shape = np.broadcast_shapes(left[0].shape, right[0].shape)
+    It takes the frame around the op, since the region may read values defined outside, and the axis of the
+    arrays that counts programs.
+    """
+    blocks, successors = planner.blocks(operation.regions[0])
+    outer = sorted({slot for block in blocks for slot in block.free} - {s for b in blocks for s in b.defined})
+
+    def combine(
+        context: Context, around: Frame, left: list[Array], right: list[Array], program_axis: int
+    ) -> list[Array]:
+        arguments = (*left, *right)
+        shape = np.broadcast_shapes(*(values.shape for values in arguments))
         lanes = int(np.prod(shape))
         nowhere = np.broadcast_to(np.zeros(1, np.int32), lanes)
         inner = Context((nowhere,) * 3, context.grid, context.memory, context.options, context.result)
         frame: Frame = [None] * planner.slots
-        for slot, values in zip(body.arguments, (*left, *right), strict=True):
+        for slot in outer:
+            frame[slot] = _for_lanes(around[slot], shape, program_axis)
+        for slot, values in zip(blocks[0].arguments, arguments, strict=True):
             frame[slot] = np.ascontiguousarray(values).reshape(-1)
-        body.run(inner, frame)
-        results = [dense(frame[slot]) for slot in body.yields]
-        return [np.broadcast_to(result, (lanes,)).reshape(shape) for result in results]
+        results = run_blocks(blocks, successors, inner, frame)
+        return [np.broadcast_to(dense(result), (lanes,)).reshape(shape) for result in results]
 
     return combine
+
+
+def _for_lanes(value: Any, shape: tuple[int, ...], program_axis: int) -> Any:
+    """A scalar of the function around, one per program, repeated for every lane of its program."""
+    if not isinstance(value, np.ndarray) or value.shape[0] == 1:
+        return value
+    column = [1] * len(shape)
+    column[program_axis] = value.shape[0]
+    return np.broadcast_to(value.reshape(column), shape).reshape(-1)
 
 
 def _single_combiner(operation: Operation) -> Combiner | None:
@@ -81,7 +100,7 @@ def _reduce(planner: Planner, operation: Operation) -> Step:
         while parts[0].shape[0] > 1:
             # Neighbours first: the order of the elements is kept, as an associative combiner needs.
             even = parts[0].shape[0] // 2 * 2
-            combined = combine(context, [p[0:even:2] for p in parts], [p[1:even:2] for p in parts])
+            combined = combine(context, frame, [p[0:even:2] for p in parts], [p[1:even:2] for p in parts], 1)
             parts = [np.concatenate((c, p[even:])) for c, p in zip(combined, parts, strict=True)]
         for target, values in zip(targets, parts, strict=True):
             frame[target] = values[0]
@@ -153,7 +172,7 @@ def _scan(planner: Planner, operation: Operation) -> Step:
         parts = [np.array(part[::-1] if reverse else part) for part in _same_programs(parts, 1)]
         distance = 1
         while distance < parts[0].shape[0]:
-            combined = combine(context, [p[:-distance] for p in parts], [p[distance:] for p in parts])
+            combined = combine(context, frame, [p[:-distance] for p in parts], [p[distance:] for p in parts], 1)
             parts = [np.concatenate((p[:distance], c)) for p, c in zip(parts, combined, strict=True)]
             distance *= 2
         for target, values in zip(targets, parts, strict=True):
@@ -171,15 +190,19 @@ def accumulate(values: Array, axis: int, combiner: Combiner) -> Array:
 
 @op("tt.map_elementwise")
 def _map_elementwise(planner: Planner, operation: Operation) -> Step:
-    if get(operation, "pack", 1) != 1:
-        raise UnsupportedOp("unsupported tt.map_elementwise with pack > 1")
+    """The region sees `pack` elements of each operand at a time: neighbours along the last axis."""
+    pack = get(operation, "pack", 1)
     targets = planner.slots_of(operation.results)
     read = _operand_reader(planner, operation.operands)
     combine = _region_combine(planner, operation)
 
     def run(context: Context, frame: Frame) -> None:
-        for target, values in zip(targets, combine(context, _same_programs(read(frame), 0), []), strict=True):
-            frame[target] = values
+        operands = _same_programs(read(frame), 0)
+        packed = [values[..., part::pack] for values in operands for part in range(pack)]
+        results = combine(context, frame, packed, [], 0)
+        for number, target in enumerate(targets):
+            parts = np.stack(results[number * pack : (number + 1) * pack], axis=-1)
+            frame[target] = parts.reshape(operands[0].shape)
 
     return run
 

@@ -202,10 +202,6 @@ def _subtract(left: Affine, right: Affine) -> Affine:
     return add_affine(left, scale_affine(right, -1))
 
 
-def _or_disjoint(left: Affine, right: Affine) -> Affine | None:
-    return None
-
-
 op("arith.addi")(_affine_binary(add_affine, np.add))
 op("arith.subi")(_affine_binary(_subtract, np.subtract))
 op("arith.muli")(_affine_binary(_multiply, np.multiply))

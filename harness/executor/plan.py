@@ -49,7 +49,7 @@ class ExecutorBug(HarnessError):
 @dataclass
 class BlockPlan:
     """The steps of one block. `arguments` are the slots of its block arguments, `yields` those its
-    terminator passes on; `free` are slots it reads that are defined outside."""
+    terminator passes on; `free` are slots it reads that are defined outside, `defined` those it writes itself."""
 
     arguments: tuple[int, ...]
     steps: list[Step] = field(default_factory=list)
@@ -57,6 +57,7 @@ class BlockPlan:
     locations: list[SourceLocation | None] = field(default_factory=list)
     yields: tuple[int, ...] = ()
     free: tuple[int, ...] = ()
+    defined: tuple[int, ...] = ()
     terminator: Operation | None = None
 
     def run(self, context: Context, frame: Frame) -> None:
@@ -136,6 +137,16 @@ class Planner:
         """The plan of a region of one block."""
         return self.block(region.block)
 
+    def blocks(self, region: Region) -> tuple[list[BlockPlan], dict[int, tuple[int, ...]]]:
+        """The plans of a region's blocks in reverse post-order, and the successors of each by number."""
+        ordered = _reverse_post_order(region)
+        number = {block: index for index, block in enumerate(ordered)}
+        successors = {
+            number[block]: tuple(number[target] for target in (block.last_op.successors if block.last_op else ()))
+            for block in ordered
+        }
+        return [self.block(block) for block in ordered], successors
+
     def block(self, block: Block) -> BlockPlan:
         plan = BlockPlan(self.slots_of(block.args))
         last_uses = _last_uses(block)
@@ -150,6 +161,7 @@ class Planner:
             plan.names.append(operation_name(operation))
             plan.locations.append(source_location(operation))
         plan.free = self.slots_of(_free_values(block))
+        plan.defined = (*plan.arguments, *self.slots_of([value for inner in block.ops for value in inner.results]))
         return plan
 
     def step(self, operation: Operation) -> Step:
@@ -272,16 +284,10 @@ def _plan_function(name: str, functions: dict[str, Operation], planned: dict[str
         if call.name == "tt.call":
             _plan_function(_callee(call), functions, planned)
     planner = Planner(planned)
-    blocks = _reverse_post_order(operation.regions[0])
-    plans = [planner.block(block) for block in blocks]
-    number = {block: index for index, block in enumerate(blocks)}
-    successors = {
-        number[block]: tuple(number[target] for target in (block.last_op.successors if block.last_op else ()))
-        for block in blocks
-    }
+    plans, successors = planner.blocks(operation.regions[0])
     planned[name] = FunctionPlan(
         name, planner.slots, plans, successors, _widest(operation), _spins(operation),
-        tuple(argument.type for argument in blocks[0].args), _holds(operation, _ATOMIC),
+        tuple(argument.type for argument in operation.regions[0].blocks[0].args), _holds(operation, _ATOMIC),
     )  # fmt: skip
 
 

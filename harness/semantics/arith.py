@@ -41,14 +41,24 @@ def ceil_divide(left: Array, right: Array) -> Array:
     return -np.floor_divide(-left, right)
 
 
-def maximum_number(left: Array, right: Array) -> Array:
-    """maxnumf: the number where only one operand is NaN (IEEE 754-2008 maxNum)."""
-    return np.fmax(left, right)
+def _signed_zeros(choose: np.ufunc, combine_zeros: ElementwiseFunction) -> ElementwiseFunction:
+    """-0.0 is less than 0.0 (IEEE 754-2019, and PTX's min and max); NumPy takes either."""
+
+    def compute(left: Array, right: Array) -> Array:
+        result = choose(left, right)
+        if result.all():
+            return result
+        zeros = (left == 0) & (right == 0)
+        return np.where(zeros, combine_zeros(left, right), result)
+
+    return compute
 
 
-def minimum_number(left: Array, right: Array) -> Array:
-    """minnumf: the number where only one operand is NaN."""
-    return np.fmin(left, right)
+maximum = _signed_zeros(np.maximum, np.add)
+minimum = _signed_zeros(np.minimum, lambda left, right: -(-left - right))
+# maxnumf, minnumf: the number where only one operand is NaN.
+maximum_number = _signed_zeros(np.fmax, np.add)
+minimum_number = _signed_zeros(np.fmin, lambda left, right: -(-left - right))
 
 
 def _shift_left(left: Array, right: Array) -> Array:
@@ -117,8 +127,8 @@ register_table(
         "arith.divf": np.divide,
         "arith.remf": np.fmod,
         "arith.negf": np.negative,
-        "arith.maximumf": np.maximum,
-        "arith.minimumf": np.minimum,
+        "arith.maximumf": maximum,
+        "arith.minimumf": minimum,
         "arith.maxnumf": maximum_number,
         "arith.minnumf": minimum_number,
     },

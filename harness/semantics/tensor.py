@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.semantics.arith import maximum, maximum_number, minimum, minimum_number
 from harness.semantics.conversions import convert_float
 from harness.semantics.registry import ElementwiseFunction, elementwise, floats
 from harness.semantics.types import NARROW_FLOATS, Array, Signature
@@ -26,8 +27,8 @@ def _clamp(signature: Signature) -> ElementwiseFunction:
 
     def clamp(values: Array, low: Array, high: Array) -> Array:
         if propagate:
-            return np.minimum(np.maximum(values, low), high)
-        return np.fmin(np.fmax(values, low), high)
+            return minimum(maximum(values, low), high)
+        return minimum_number(maximum_number(values, low), high)
 
     return floats(signature, clamp)
 
