@@ -45,7 +45,10 @@ class KernelFile(pytest.File):
         settings = self.config.stash[SETTINGS]
         for summary in self.config.stash[EXECUTION].collect(self.path):
             for target in settings.targets:
-                yield KernelItem.from_parent(self, name=_name_of(summary, target), summary=summary, target=target)
+                name = _name_of(summary, target)
+                # Given as text, the id is read as `--lf` reads it from its cache: with parameters.
+                node_id = f"{self.nodeid}::{name}"
+                yield KernelItem.from_parent(self, name=name, nodeid=node_id, summary=summary, target=target)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
         if isinstance(excinfo.value, (CaseError, EnvironmentFailed)):

@@ -9,8 +9,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-
 from harness.cases.evidence import BufferEvidence, Evidence, LaunchEvidence, Mismatch
 from harness.cases.kernel_case import CaseInstance
 from harness.cases.options import RunOptions
@@ -92,7 +90,7 @@ def _pytest_process() -> int:
 
 
 def _allocate(options: RunOptions) -> None:
-    np.ones(2**28, dtype=np.float64)  # 2 GiB
+    bytearray(2**31)
 
 
 def _trap(options: RunOptions) -> None:

@@ -35,7 +35,7 @@ def case_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def runner() -> Iterator[IsolatedRunner]:
-    runner = IsolatedRunner(preload=("numpy",))
+    runner = IsolatedRunner(preload=())
     yield runner
     runner.close()
 
