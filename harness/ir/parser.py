@@ -617,7 +617,7 @@ class ModuleParser(Parser):
         return self.blocks[name][0]
 
 
-_UNIQUE = re.compile(r"_\d+$")
+_UNIQUE = re.compile(r"(_\d+)+$")
 
 
 def _hint(name: str, values: Sequence[SSAValue]) -> None:

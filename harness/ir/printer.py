@@ -10,15 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
 
 from xdsl.dialects.builtin import (
-    CallSiteLoc,
     DenseIntOrFPElementsAttr,
-    FileLineColLoc,
     FloatAttr,
-    FusedLoc,
-    NameLoc,
-    NoneAttr,
     UnitAttr,
-    UnknownLoc,
     UnregisteredOp,
     i1,
 )
@@ -29,6 +23,7 @@ from xdsl.traits import IsTerminator
 from xdsl.utils.mlir_lexer import MLIRLexer
 
 from harness.ir.constants import constant_text
+from harness.ir.location_aliases import LocationAliases
 from harness.ir.naming import Names
 from harness.ir.registry import Registry
 
@@ -48,25 +43,14 @@ class ModulePrinter:
         self._parts: list[str] = []
         self._indent = 0
         self._texts: dict[Attribute, str] = {}
-        self._locations: dict[Attribute, str] = {}
+        self._aliases = LocationAliases(self.attribute_text)
         self._names = Names()
 
     def module_text(self, op: Operation) -> str:
         self._names.number(op)
         self._operation(op)
-        self._parts.append("\n")
-        definitions = [f"{name} = loc({self._location_body(location)})" for location, name in self._defined()]
-        return "".join(self._parts) + "".join(f"{line}\n" for line in definitions)
-
-    def _defined(self) -> list[tuple[Attribute, str]]:
-        """Every alias used, those that only other aliases use included."""
-        done = 0
-        while done < len(self._locations):
-            pending = list(self._locations)[done:]
-            done = len(self._locations)
-            for location in pending:
-                self._location_body(location)
-        return list(self._locations.items())
+        before, after = self._aliases.definitions()
+        return f"{before}{''.join(self._parts)}\n{after}"
 
     # Spacing: a word has a space before it unless the text so far ends in an opening bracket.
 
@@ -159,7 +143,7 @@ class ModulePrinter:
         else:
             self._parts.append(op.name.removeprefix("builtin."))
             syntax.print(self, op)
-        self.word(f"loc({self._location_alias(op.location)})")
+        self.word(f"loc({self._aliases.name(op.location)})")
 
     def _generic(self, op: Operation) -> None:
         placeholder = isinstance(op, UnregisteredOp)
@@ -221,37 +205,9 @@ class ModulePrinter:
     def _line(self) -> None:
         self._parts.append("\n" + "  " * self._indent)
 
-    # Locations
-
     def location_text(self, location: Attribute) -> str:
         """`loc(...)` with one level written out, as block arguments have it."""
-        return f"loc({self._location_body(location)})"
-
-    def _location_alias(self, location: Attribute) -> str:
-        name = self._locations.get(location)
-        if name is None:
-            count = len(self._locations)
-            name = self._locations[location] = f"#loc{count}" if count else "#loc"
-        return name
-
-    def _location_body(self, location: Attribute) -> str:
-        if isinstance(location, UnknownLoc):
-            return "unknown"
-        if isinstance(location, FileLineColLoc):
-            return f"{self.attribute_text(location.filename)}:{location.line.data}:{location.column.data}"
-        if isinstance(location, NameLoc):
-            name = self.attribute_text(location.desc)
-            return name if isinstance(location.location, NoneAttr) else f"{name}({self._location_alias(location.location)})"
-        if isinstance(location, CallSiteLoc):
-            return f"callsite({self._location_alias(location.callee)} at {self._location_alias(location.caller)})"
-        if isinstance(location, FusedLoc):
-            return self._fused(location)
-        raise ValueError(f"{location} is not a location")
-
-    def _fused(self, location: FusedLoc) -> str:
-        parts = ", ".join(self._location_alias(part) for part in location.locations)  # pyright: ignore
-        metadata = "" if isinstance(location.metadata, NoneAttr) else f"<{self.attribute_text(location.metadata)}>"
-        return f"fused{metadata}[{parts}]"
+        return f"loc({self._aliases.written_out(location)})"
 
 
 def _says_nothing(op: Operation) -> bool:
