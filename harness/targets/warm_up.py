@@ -1,41 +1,43 @@
-"""What the first launch of a process would otherwise import and hash, done once before cases are forked."""
+"""What every case would otherwise pay for anew: done once, in the process that cases are forked from."""
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 
-# Imported by Triton or by us when the first kernel is launched. Not every Triton has all of them.
-_LATE_IMPORTS = (
-    "harness.executor",
-    "harness.goldens",
-    "harness.ir",
+# Imported by Triton, NumPy or us only when first needed, which for a forked case is every time.
+LAZY_IMPORTS = (
+    "harness.npu.conversions",
     "harness.npu.loader",
-    "ml_dtypes",
-    "triton.backends",
+    "harness.targets.run_case",
+    "numpy.ma",  # by np.median
     "triton.compiler.code_generator",
-    "triton.experimental.gluon",
-    "triton.experimental.gluon.nvidia.blackwell",
-    "triton.experimental.gluon.nvidia.hopper",
-    "triton.language.extra.libdevice",
-    "triton.runtime.interpreter",
+    "triton.language.extra.cuda.libdevice",
     "triton.tools.tensor_descriptor",
 )
 
+_SMALLEST_KERNEL = """
+module {
+  tt.func public @warm_up(%out: !tt.ptr<f32>) attributes {noinline = false} {
+    %one = arith.constant 1.0 : f32
+    tt.store %out, %one : !tt.ptr<f32>
+    tt.return
+  }
+}
+"""
+
 
 def warm_up() -> None:
-    """Imports, and hashes the compiler's own files. Launches nothing and starts no thread: forks follow."""
-    for name in _LATE_IMPORTS:
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
-    _hash_compilers()
+    """Imports what a run needs and fills the caches that depend only on what is installed.
 
-
-def _hash_compilers() -> None:
+    Launches nothing and starts no thread. Triton's key alone reads all of libtriton, half a second of work.
+    """
+    for name in LAZY_IMPORTS:
+        importlib.import_module(name)
     from triton.runtime.cache import triton_key
 
     from harness.npu.fingerprint import lowering_fingerprint
+    from harness.npu.loader import load_kernel
 
-    # Both remember their answer; they read some hundred megabytes for it.
     triton_key()
     lowering_fingerprint()
+    load_kernel("warm_up", _SMALLEST_KERNEL.encode())

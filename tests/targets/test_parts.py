@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 
 import pytest
 
@@ -14,6 +15,7 @@ from harness.targets.registry import DEFAULT_TARGET, target_named, targets
 from harness.targets.roles import measured_roles
 from harness.targets.stderr_log import stderr_log
 from harness.targets.target import LaunchOutcome
+from harness.targets.warm_up import warm_up
 
 
 def test_targets_are_found_by_name_and_an_unknown_one_lists_them():
@@ -68,3 +70,9 @@ def test_what_native_code_writes_to_stderr_is_kept_and_passed_on(capfd: pytest.C
         os.write(2, b"k.py:1:2: error: no\n")
         assert log.text() == "k.py:1:2: error: no\n"
     assert capfd.readouterr().err.endswith("k.py:1:2: error: no\n")
+
+
+def test_warming_up_starts_no_thread_that_a_fork_would_lose():
+    before = threading.active_count()
+    warm_up()
+    assert threading.active_count() == before
