@@ -170,7 +170,7 @@ def _block_offsets(
         stride = strides[axis].astype(np.int64) * itemsize
         base = base + stride * starts[axis].astype(np.int64)
         if stride.size == 1 or (stride == stride[0]).all():
-            uniform[axis] = int(stride[0])
+            uniform[axis] = int(stride[0]) if block[axis] > 1 else 0
             continue
         shape = [1] * (rank + 1)
         shape[axis + 1] = block[axis]

@@ -201,7 +201,7 @@ def _reshape(planner: Planner, operation: Operation) -> Step:
             return None
         strides, step = [], value.strides[0]
         for extent in reversed(shape):
-            strides.append(step)
+            strides.append(step if extent > 1 else 0)
             step *= extent
         return value.replaced(strides=tuple(reversed(strides)), extents=shape)
 

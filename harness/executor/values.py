@@ -26,7 +26,7 @@ from harness.semantics.types import Array
 class Affine:
     """An integer tensor: value[p, i, j, ...] = base[p] + strides[0]*i + strides[1]*j + ... + rest[p, i, j, ...].
 
-    base: int64 (P|1,). rest: int64, broadcastable to (P, *extents), or None. `low` and `high` bound every
+    base: int64 (P|1,). strides are 0 on axes of extent 1, so that such an axis can be spread. rest: int64, broadcastable to (P, *extents), or None. `low` and `high` bound every
     value (inclusive), so that wrap-around of the tensor's integer type can be ruled out.
     """
 
@@ -81,7 +81,7 @@ def splat_affine(scalar: Array, extents: tuple[int, ...]) -> Affine:
 
 def range_affine(start: int, end: int) -> Affine:
     """tt.make_range: start, start + 1, ..., end - 1."""
-    return Affine(np.array([start], np.int64), (1,), (end - start,), start, end - 1)
+    return Affine(np.array([start], np.int64), (int(end - start > 1),), (end - start,), start, end - 1)
 
 
 def affine_from_rest(values: Array, extents: tuple[int, ...], bounds: tuple[int, int] | None = None) -> Affine:
