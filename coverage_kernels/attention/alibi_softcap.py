@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from harness.cases import Buffer, KernelCase, case, empty
+from harness.cases import Buffer, KernelCase, Values, case, empty
 
 
 @triton.jit
@@ -44,7 +44,8 @@ def alibi_softcap(softcap, alibi):
         alibi_softcap_kernel,
         grid=(heads,),
         args=dict(
-            q=Buffer(shape), k=Buffer(shape), v=Buffer(shape), slopes=Buffer(heads), out=empty(shape),
+            q=Buffer(shape), k=Buffer(shape), v=Buffer(shape), slopes=Buffer(heads, fill=Values((0.5, 0.25, 0.125))),
+            out=empty(shape),
             scale=d**-0.5, cap=2.5, T=t, D=d, SOFTCAP=softcap, ALIBI=alibi,
         ),
         reference=reference,

@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from harness.cases import Buffer, KernelCase, case, empty
+from harness.cases import Buffer, KernelCase, Tolerance, case, empty
 
 
 @triton.jit
@@ -42,6 +42,13 @@ def flash_forward_kernel(
     tl.store(lse + tl.program_id(1) * T + rows, (top + tl.log2(total)) * 0.6931471805599453, mask=rows < T)
 
 
+# The softmax weights are narrowed before the second dot: half an ulp of each, carried into the sum.
+NARROWED = {
+    "fp16": Tolerance("weights narrowed to fp16 for the second dot", absolute=2.0**-10),
+    "bf16": Tolerance("weights narrowed to bf16 for the second dot", absolute=2.0**-7),
+}
+
+
 @case(dtype=["fp32", "fp16", "bf16"], causal=[False, True], length=[64, 45])
 def flash_forward(dtype, causal, length):
     heads, d = 3, 16
@@ -62,4 +69,5 @@ def flash_forward(dtype, causal, length):
         ),
         reference=reference,
         reduction=length,
+        tolerance=NARROWED.get(dtype),
     )  # fmt: skip

@@ -26,7 +26,7 @@ def depthwise_kernel(
             y = row * stride_step + i - PADDING
             z = col * stride_step + j - PADDING
             inside = (y >= 0) & (y < H) & (z >= 0) & (z < W) & (row < OUT_H)
-            value = tl.load(x + plane * H * stride_xh + y * stride_xh + z, mask=inside, other=0.0)
+            value = tl.load(x + plane * H * stride_xh + y * stride_xh + z, mask=inside, other=0.0).to(tl.float32)
             acc += value * tl.load(w + channel * TAPS * TAPS + i * TAPS + j)
     tl.store(out + plane * OUT_H * stride_yh + row * stride_yh + col, acc, mask=row < OUT_H)
 

@@ -62,7 +62,7 @@ def dot_scaled(formats):
         b_factor = power_of_two(b_scale).T if scaled else 1.0
         return (decoded(a, left, 1) * power_of_two(a_scale)) @ (decoded(b, right, 0) * b_factor)
 
-    scales = Integers(124, 131)
+    scales = Integers(125, 130)
     return KernelCase(
         dot_scaled_kernel,
         grid=(1,),
