@@ -78,9 +78,12 @@ def gate_headline(gate: GateResult) -> str:
 
 
 def gate_lines(gate: GateResult) -> list[str]:
-    """A line for each problem: place, case, what is wrong and what to do."""
-    lines = []
+    """A line for each problem: place, case, what is wrong and what to do. Those of a void run are one."""
+    void = [problem for problem in gate.problems if problem.kind == "void"]
+    lines = [f"{len(void)} listed cases prove nothing, such as {void[0].case}"] if len(void) > 1 else []
     for problem in gate.problems:
+        if problem.kind == "void" and len(void) > 1:
+            continue
         place = f"{gate.allowlist}:{problem.line}: " if problem.line else ""
         lines.append(f"{place}{problem.case} {problem.message}")
     return lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from harness.reports import summary
 from harness.reports.compare import Baseline, compare
@@ -28,7 +29,9 @@ def terminal_table(record: Record, previous: Record | None = None, folder: str =
         _gate(record),
         _next(record, folder),
     ]
-    return "\n\n".join("\n".join(block) for block in blocks if block)
+    text = "\n\n".join("\n".join(block) for block in blocks if block)
+    # Paths as one would type them here: kernel lines and the allowlist are recorded in full.
+    return text.replace(f"{Path.cwd()}/", "")
 
 
 def _bucket_table(record: Record) -> list[str]:
@@ -80,7 +83,7 @@ def _gate(record: Record) -> list[str]:
 
 def _next(record: Record, folder: str) -> list[str]:
     lines = []
-    failed = summary.failures(record)
+    failed = [] if record.void else summary.failures(record)
     if failed:
         lines.append(f"rerun one: {record.run.rerun_command(failed[0].case)}")
         if failed[0].evidence.artifacts:

@@ -29,7 +29,7 @@ BUCKETS: tuple[Bucket, ...] = (
         "reference",
         "case author",
         "The reference is missing, failed, or gave no golden for a buffer that the kernel wrote.",
-        "Make the reference return one tensor for every buffer the kernel writes.",
+        "Mend the reference: it must return one tensor for every buffer the kernel writes.",
     ),
     Bucket(
         "frontend",

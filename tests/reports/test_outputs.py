@@ -43,6 +43,22 @@ def test_void_interrupted_gate_and_changes_are_in_every_output(record, output):
     assert "race at x" in text
 
 
+def test_a_void_run_is_one_problem_of_the_gate_and_asks_for_no_rerun(record):
+    record.void = ["triton changed"]
+    void = [Problem("void", f"k/{i}", i, "proves nothing") for i in range(1, 4)]
+    record.gate = GateResult("allowlist.txt", problems=[*void, Problem("stale", "k/none", 9, "matches no case")])
+    text = terminal_table(record)
+    assert "3 listed cases prove nothing, such as k/1" in text
+    assert "allowlist.txt:9: k/none" in text
+    assert "k/2" not in text and "rerun" not in text
+
+
+def test_paths_in_the_table_are_relative_to_where_one_stands(record, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    record.verdicts[1] = replace(record.verdicts[1], summary=f"{tmp_path}/k/b.py:3: wrong")
+    assert "compare: k/b.py:3: wrong" in terminal_table(record)
+
+
 def test_a_known_failure_is_not_shown_as_news(record):
     record.gate = GateResult("allowlist.txt", known_failures=["k/b.py::b[npu-1]", "k/d.py::d[npu-1]"])
     assert "rerun one" not in terminal_table(record)
