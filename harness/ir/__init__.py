@@ -1,8 +1,8 @@
 """Triton's IR in Python: text to xDSL operations and back.
 
-    module = parse_module(text, "softmax.ttir")
-    text = print_module(module)
-    source_location(op), attribute(op, "axis"), operation_name(op)
+module = parse_module(text, "softmax.ttir")
+text = print_module(module)
+source_location(op), attribute(op, "axis"), operation_name(op)
 """
 
 from __future__ import annotations

@@ -47,7 +47,9 @@ class EnumCodec:
         match = parser.expect_pattern(_KEYWORD, f"a {self.enum.name}")
         value = self.enum.values.get(match[1])
         if value is None:
-            parser.fail(f"{match[1]!r} is not a {self.enum.name}", match.start(1), f"one of: {', '.join(self.enum.values)}")
+            parser.fail(
+                f"{match[1]!r} is not a {self.enum.name}", match.start(1), f"one of: {', '.join(self.enum.values)}"
+            )
         return parser.integer(value, self.width)
 
     def print(self, printer: ModulePrinter, value: Attribute) -> None:

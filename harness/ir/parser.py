@@ -1,48 +1,19 @@
-"""Reading Triton's IR text into xDSL operations.
-
-xDSL's own parser is right but costs 0.4 ms an op, most of it in one token object per character or two. Here the
-op level (results, operands, types, attribute dictionaries, locations, regions) is read with regular
-expressions straight from the text, and what repeats in a kernel (types, dictionaries, locations) is read
-once and kept by its text. Everything below that level (attributes, dense constants, affine maps) is
-still xDSL's: `delegate` hands the position over and takes it back.
-"""
+"""Reading Triton's IR text into xDSL operations: the module, its operations, regions and blocks."""
 
 from __future__ import annotations
 
-import bisect
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, NoReturn, TypeVar
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from xdsl.dialects.builtin import (
-    IntegerAttr,
-    IntegerType,
-    ModuleOp,
-    StringAttr,
-    TensorType,
-    UnregisteredOp,
-)
-from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, Region, SSAValue
-from xdsl.parser import Parser
+from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
+from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.utils.exceptions import ParseError as XdslParseError
 
-from harness.cases.location import SourceLocation
-from harness.errors import HarnessError, ParseError, UnsupportedOp
-from harness.ir.constants import SPLAT, BitsElement, splat
-from harness.ir.locations import LocationReader, location_of
-from harness.ir.registry import Registry
-from harness.ir.syntax import Parsed
-
-T = TypeVar("T")
-
-
-class Use(NamedTuple):
-    """A value where it is used: `%name` or `%name#index`, at `at` in the text."""
-
-    name: str
-    index: int
-    at: int
+from harness.errors import HarnessError, ParseError
+from harness.ir.elements import Parsed
+from harness.ir.reader import Reader, first_line
 
 
 class Argument(NamedTuple):
@@ -54,47 +25,18 @@ class Argument(NamedTuple):
     at: int
 
 
-def _angles(depth: int) -> str:
-    inner = rf"(?:{_angles(depth - 1)}[^<>\n]*)*" if depth else ""
-    return rf"<[^<>\n]*{inner}>"
-
-
-_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')
-_SPACE = re.compile(r"\s*")
 _OPERATION = re.compile(
     r"\s*(?:(%[\w$.-]+(?::\d+)?(?:\s*,\s*%[\w$.-]+(?::\d+)?)*)\s*=\s*)?"
     r'(?:"([A-Za-z_][\w$.-]*)"|([A-Za-z_][\w$.]*))'
 )
 _RESULT = re.compile(r"%([\w$.-]+)(?::(\d+))?")
-_USE = re.compile(r"\s*%([\w$.-]+)(?:#(\d+))?")
-_TYPE = re.compile(rf"\s*(!?[A-Za-z_][\w$.]*(?:{_angles(5)})?)(?![\w$.<])")
-_DICTIONARY = re.compile(r'\s*(\{(?:[^{}"\n]|"(?:[^"\\\n]|\\.)*")*\})')
-_CONSTANT = re.compile(r"\s*((?:true|false|-?[\w.+-]+ : \w+))(?=\s+loc\(|\s*\n)")
 _LABEL = re.compile(r"\s*\^([\w$.-]+)\s*(\()?")
 _SUCCESSOR = re.compile(r"\s*\^([\w$.-]+)")
 _ARGUMENT = re.compile(r"\s*%([\w$.-]+)\s*:")
-_SYMBOL = re.compile(r'\s*@(?:([A-Za-z_][\w$.]*)|"([^"\n]*)")')
-_NAMED = re.compile(r"\s*([A-Za-z_][\w$.]*|\"[^\"\n]*\")\s*=")
 
 
-class ModuleParser(Parser):
-    """One module's text. `text` and `at` (an offset into it) are the state that syntaxes work with."""
-
-    def __init__(self, registry: Registry, text: str, name: str) -> None:
-        self.text = _blank_comments(text)
-        self.at = 0
-        self.file = name
-        self.registry = registry
-        self._line_starts: list[int] | None = None
-        self._types: dict[str, Attribute] = {}
-        self._texts: dict[str, Attribute] = {}
-        self._dictionaries: dict[str, dict[str, Attribute]] = {}
-        self._derived: dict[tuple[Callable[[Attribute], Attribute], int], tuple[Attribute, Attribute]] = {}
-        self._integers: dict[tuple[int, int], Attribute] = {}
-        self._aliases: dict[str, int] = {}
-        self._alias_ends: dict[str, int] = {}
-        super().__init__(registry.context(), self.text, name)
-        self.locations = LocationReader(self)
+class ModuleParser(Reader):
+    """One module's text."""
 
     # The module
 
@@ -107,19 +49,19 @@ class ModuleParser(Parser):
         except XdslParseError as error:
             span = getattr(error, "span", None)
             at = span.start if span is not None else self.at
-            raise ParseError(_first_line(error), self.place(at)) from error
+            raise ParseError(first_line(error), self.place(at)) from error
         except RecursionError as error:
             raise ParseError("the text nests too deeply", self.place(self.at)) from error
         except Exception as error:
             # xDSL's own attribute code answers some malformed texts with assertions and look-up errors.
-            raise ParseError(f"malformed IR: {_first_line(error)}", self.place(self.at)) from error
+            raise ParseError(f"malformed IR: {first_line(error)}", self.place(self.at)) from error
 
     def _module(self) -> ModuleOp:
-        self._find_aliases()
+        self.find_aliases()
         operations: list[Operation] = []
-        while not self._at_end():
+        while not self.at_end():
             if self.text[self.at] in "#!":
-                self._skip_alias()
+                self.skip_alias()
             else:
                 operations.append(self.operation())
         self._check_defined()
@@ -129,93 +71,10 @@ class ModuleParser(Parser):
             self.fail("there is no operation in this text")
         return ModuleOp(operations)
 
-    def _at_end(self) -> bool:
-        self.at = _SPACE.match(self.text, self.at).end()  # pyright: ignore[reportOptionalMemberAccess]
-        return self.at >= len(self.text)
-
     def _check_defined(self) -> None:
         for name, uses in self.forward_ssa_references.items():
-            at = self._forward_at.get(name, self.at) if uses else self.at
+            at = self.forward_at.get(name, self.at) if uses else self.at
             self.fail(f"%{name} is used but never defined", at)
-
-    # Aliases: `#loc3 = loc(...)`, `#blocked = #ttg.blocked<...>`, `!type = ...`. They may be used before they are
-    # defined, so their places are found first and each is read when it is first wanted.
-
-    _ALIAS = re.compile(r"^([#!][A-Za-z_][\w$.-]*)[ \t]*=[ \t]*", re.MULTILINE)
-    _forward_at: dict[str, int]
-
-    def _find_aliases(self) -> None:
-        self._forward_at = {}
-        for match in self._ALIAS.finditer(self.text):
-            if match[1] in self._aliases:
-                self.fail(f"{match[1]} is defined twice", match.start())
-            self._aliases[match[1]] = match.end()
-
-    def _skip_alias(self) -> None:
-        match = self._ALIAS.match(self.text, self.at)
-        if match is None:
-            self.fail("an alias definition is expected")
-        self.alias(match[1], self.at)
-        self.at = self._alias_ends[match[1]]
-
-    def alias(self, name: str, used_at: int) -> Attribute:
-        """What the alias stands for."""
-        known = self.attribute_aliases.get(name)
-        if known is not None:
-            return known
-        start = self._aliases.pop(name, None)
-        if start is None:
-            self.fail(f"{name} is not defined, or is defined by itself", used_at)
-        back = self.at
-        self.at = start
-        value = self.locations.read() if self.text.startswith("loc(", start) else self.attribute()
-        self._alias_ends[name] = self.at
-        self.attribute_aliases[name] = value
-        self.at = back
-        return value
-
-    def _parse_extended_type_or_attribute(self, attr_or_dialect_name: str, is_type: bool):  # pyright: ignore
-        """xDSL meets an alias here; one that is defined further down is read now."""
-        name = ("!" if is_type else "#") + attr_or_dialect_name
-        if name in self._aliases and name not in self.attribute_aliases:
-            resume = self.pos
-            self.alias(name, resume)
-            self._resume_from(resume)
-        return super()._parse_extended_type_or_attribute(attr_or_dialect_name, is_type)
-
-    # Errors and places
-
-    def fail(self, what: str, at: int | None = None, hint: str = "") -> NoReturn:
-        at = _SPACE.match(self.text, self.at).end() if at is None else at  # pyright: ignore
-        raise ParseError(what, self.place(at), hint)
-
-    def place(self, at: int) -> SourceLocation:
-        """Line and column of an offset in the IR text."""
-        if self._line_starts is None:
-            self._line_starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
-        line = bisect.bisect_right(self._line_starts, at)
-        return SourceLocation(self.file, line, at - self._line_starts[line - 1] + 1)
-
-    def unsupported(self, what: str, at: int) -> NoReturn:
-        """Raises UnsupportedOp at the kernel's line where the text still tells it, else at the IR's."""
-        raise UnsupportedOp(what, self._kernel_line(at) or self.place(at), "no definition in harness/ir/dialects")
-
-    def _kernel_line(self, at: int) -> SourceLocation | None:
-        end = self.text.find("\n", at)
-        line = self.text[at : end if end >= 0 else len(self.text)]
-        start = line.rfind(" loc(")
-        if start < 0:
-            return None
-        self.at = at + start + 1
-        return location_of(self.locations.read())
-
-    # Handing over to xDSL and back
-
-    def delegate(self, parse: Callable[[], T]) -> T:
-        self._resume_from(self.at)
-        value = parse()
-        self.at = self.pos
-        return value
 
     def parse_operation(self) -> Operation:
         """xDSL asks for an operation inside a region of one of its own ops."""
@@ -223,231 +82,6 @@ class ModuleParser(Parser):
         op = self.operation()
         self._resume_from(self.at)
         return op
-
-    # Pieces of text
-
-    def expect_pattern(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
-        match = pattern.match(self.text, self.at)
-        if match is None:
-            self.fail(f"{what!r} is expected" if len(what) < 8 else f"{what} is expected")
-        self.at = match.end()
-        return match
-
-    def accept(self, text: str) -> bool:
-        """Consumes `text` if it comes next. A keyword must end there."""
-        start = _SPACE.match(self.text, self.at).end()  # pyright: ignore[reportOptionalMemberAccess]
-        end = start + len(text)
-        if not self.text.startswith(text, start):
-            return False
-        if text[-1].isalnum() and self.text[end : end + 1].isalnum():
-            return False
-        self.at = end
-        return True
-
-    def sees(self, text: str) -> bool:
-        start = _SPACE.match(self.text, self.at).end()  # pyright: ignore[reportOptionalMemberAccess]
-        return self.text.startswith(text, start)
-
-    def need(self, text: str) -> None:
-        if not self.accept(text):
-            self.fail(f"{text!r} is expected")
-
-    def symbol(self) -> str:
-        match = self.expect_pattern(_SYMBOL, "a symbol name")
-        return match[1] or match[2]
-
-    # Values
-
-    def sees_value(self) -> bool:
-        return _USE.match(self.text, self.at) is not None
-
-    def use(self) -> Use:
-        match = _USE.match(self.text, self.at)
-        if match is None:
-            self.fail("a value is expected")
-        self.at = match.end()
-        return Use(match[1], int(match[2]) if match[2] else 0, match.start(1) - 1)
-
-    def uses(self) -> list[Use]:
-        """A comma-separated list of values, maybe empty."""
-        if not self.sees_value():
-            return []
-        found = [self.use()]
-        while self._comma_then_value():
-            found.append(self.use())
-        return found
-
-    _COMMA_VALUE = re.compile(r"\s*,(?=\s*%)")
-
-    def _comma_then_value(self) -> bool:
-        match = self._COMMA_VALUE.match(self.text, self.at)
-        if match is None:
-            return False
-        self.at = match.end()
-        return True
-
-    def resolve(self, use: Use, type_: Attribute) -> SSAValue:
-        """The value used, which must have this type."""
-        values = self.ssa_values.get(use.name)
-        if values is None:
-            return self._forward(use, type_)
-        if use.index >= len(values):
-            self.fail(f"%{use.name} has {len(values)} results, not {use.index + 1}", use.at)
-        value = values[use.index]
-        if value.type is not type_ and value.type != type_:
-            self.fail(f"%{use.name} has type {value.type} but is used as {type_}", use.at)
-        return value
-
-    def _forward(self, use: Use, type_: Attribute) -> SSAValue:
-        from xdsl.parser.core import ForwardDeclaredValue  # noqa: TID251
-
-        self._forward_at.setdefault(use.name, use.at)
-        references = self.forward_ssa_references.setdefault(use.name, {})
-        if use.index not in references:
-            references[use.index] = ForwardDeclaredValue(type_)
-        return references[use.index]
-
-    def define(self, name: str, values: Sequence[SSAValue], at: int) -> None:
-        """Binds a name to the results or the argument it was written for."""
-        if name in self.ssa_values:
-            self.fail(f"%{name} is defined twice", at)
-        self.ssa_values[name] = tuple(values)
-        if not name.isdecimal():
-            _hint(name, values)
-        if name in self.forward_ssa_references:
-            self._replace_forward(name, values, at)
-
-    def _replace_forward(self, name: str, values: Sequence[SSAValue], at: int) -> None:
-        for index, placeholder in self.forward_ssa_references.pop(name).items():
-            if index >= len(values) or values[index].type != placeholder.type:
-                self.fail(f"%{name} is used before its definition with another type", at)
-            placeholder.replace_all_uses_with(values[index])
-
-    # Types and attributes
-
-    def value_type(self) -> Attribute:
-        match = _TYPE.match(self.text, self.at)
-        if match is None:
-            return self.delegate(self.parse_type)
-        known = self._types.get(match[1])
-        if known is not None:
-            self.at = match.end()
-            return known
-        value = self.delegate(self.parse_type)
-        if self._stopped_after(match.end()):
-            self._types[match[1]] = value
-        return value
-
-    def _stopped_after(self, end: int) -> bool:
-        """Whether a delegated read stopped where a pattern did; the position is then just after it."""
-        if _SPACE.match(self.text, end).end() != self.at:  # pyright: ignore[reportOptionalMemberAccess]
-            return False
-        self.at = end
-        return True
-
-    def value_types(self) -> list[Attribute]:
-        found = [self.value_type()]
-        while self.accept(","):
-            found.append(self.value_type())
-        return found
-
-    def short_type(self, kind: type[ParametrizedAttribute]) -> Attribute:
-        """`<parameters>` of a type of this kind, or the whole type."""
-        if not self.sees("<"):
-            return self.value_type()
-        return self.delegate(lambda: kind.new(kind.parse_parameters(self)))
-
-    def functional_type(self) -> tuple[list[Attribute], list[Attribute]]:
-        """`(types) -> type` or `(types) -> (types)`"""
-        inputs = self.type_tuple()
-        self.need("->")
-        return inputs, self.result_types()
-
-    def result_types(self) -> list[Attribute]:
-        """One type, or several in parentheses."""
-        return self.type_tuple() if self.sees("(") else [self.value_type()]
-
-    def type_tuple(self) -> list[Attribute]:
-        self.need("(")
-        if self.accept(")"):
-            return []
-        found = self.value_types()
-        self.need(")")
-        return found
-
-    def derived(self, derive: Callable[[Attribute], Attribute], source: Attribute) -> Attribute:
-        """`derive(source)`, worked out once per type. The source is kept so that its id stays its own."""
-        key = (derive, id(source))
-        known = self._derived.get(key)
-        if known is None:
-            known = self._derived[key] = (derive(source), source)
-        return known[0]
-
-    def integer(self, value: int, width: int) -> Attribute:
-        key = (value, width)
-        if key not in self._integers:
-            self._integers[key] = IntegerAttr(value, IntegerType(width))
-        return self._integers[key]
-
-    def integer_type(self, width: int) -> Attribute:
-        return IntegerType(width)
-
-    def string_attribute(self, text: str) -> Attribute:
-        return StringAttr(text)
-
-    def attribute(self) -> Attribute:
-        if (match := SPLAT.match(self.text, self.at)) is not None:
-            return self._splat(match)
-        match = _CONSTANT.match(self.text, self.at)
-        if match is None:
-            return self.delegate(self.parse_attribute)
-        known = self._texts.get(match[1])
-        if known is not None:
-            self.at = match.end()
-            return known
-        value = self.delegate(self.parse_attribute)
-        if self._stopped_after(match.end()):
-            self._texts[match[1]] = value
-        return value
-
-    def _splat(self, match: re.Match[str]) -> Attribute:
-        """`dense<element> : tensor type`"""
-        self.at = match.end()
-        type_ = self.value_type()
-        key = f"{match[1]}:{id(type_)}"
-        known = self._texts.get(key)
-        if known is None:
-            known = self._texts[key] = self._new_splat(match, type_)
-        return known
-
-    def _new_splat(self, match: re.Match[str], type_: Attribute) -> Attribute:
-        if not isinstance(type_, TensorType):
-            self.fail(f"{type_} is not a tensor type", match.start())
-        try:
-            return splat(match[1], type_)
-        except Exception as error:
-            self.fail(f"{match[1]} is not a value of {type_}: {_first_line(error)}", match.start(1))
-
-    def _parse_tensor_literal_element(self):
-        """xDSL meets an element of a dense literal here; hexadecimal ones are bits."""
-        token = self._current_token
-        element = super()._parse_tensor_literal_element()
-        if not token.text.startswith("0x"):
-            return element
-        return BitsElement(element.is_negative, element.value, element.span)
-
-    def attribute_dictionary(self, into: dict[str, Attribute]) -> None:
-        """`{name = value, ...}`, if it comes next."""
-        match = _DICTIONARY.match(self.text, self.at)
-        if match is None:
-            if self.sees("{"):
-                into.update(self.delegate(self.parse_optional_attr_dict))
-            return
-        known = self._dictionaries.get(match[1])
-        if known is None:
-            known = self._dictionaries[match[1]] = self.delegate(self.parse_optional_attr_dict)
-        self.at = match.end()
-        into.update(known)
 
     # Operations
 
@@ -488,7 +122,7 @@ class ModuleParser(Parser):
             return self.delegate(lambda: op_type.parse(self))  # pyright: ignore
         if "." not in name:
             self.fail(f"an operation is expected, not {name!r}", start)
-        self.unsupported(f"unsupported op {name}", start)
+        raise self.unsupported(f"unsupported op {name}", start)
 
     def _generic(self, name: str, start: int) -> Operation:
         """`"name"(operands)[successors] <{properties}> ({regions}) {attributes} : (types) -> types`"""
@@ -615,27 +249,3 @@ class ModuleParser(Parser):
             self.blocks[name] = (Block(), None)
             self.forward_block_references[name].append(self._current_token.span)
         return self.blocks[name][0]
-
-
-_UNIQUE = re.compile(r"(_\d+)+$")
-
-
-def _hint(name: str, values: Sequence[SSAValue]) -> None:
-    """Gives the values their written name, without the number that made it unique."""
-    hint = _UNIQUE.sub("", name) or "_"
-    if not SSAValue.is_valid_name(hint):
-        return
-    for value in values:
-        value.name_hint = hint
-
-
-def _blank_comments(text: str) -> str:
-    """The text with spaces for comments, so that offsets stay and no pattern has to know of them."""
-    if "//" not in text:
-        return text
-    return _COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else " " * len(match[0]), text)
-
-
-def _first_line(error: Exception) -> str:
-    text = getattr(error, "msg", None) or str(error) or type(error).__name__
-    return str(text).strip().splitlines()[0]

@@ -190,7 +190,8 @@ class ModulePrinter:
         self.glued(self.block_name(block))
         if block.args:
             written = (
-                f"{self.value(arg)}: {self.type_text(arg.type)} {self.location_text(arg.location)}" for arg in block.args
+                f"{self.value(arg)}: {self.type_text(arg.type)} {self.location_text(arg.location)}"
+                for arg in block.args
             )
             self.glued(f"({', '.join(written)})")
         self.glued(":")

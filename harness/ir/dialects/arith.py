@@ -1,4 +1,4 @@
-"""`arith`: the op definitions are xDSL's, with those it lacks; the syntaxes are ours (faster, and complete on tensors)."""
+"""`arith`: xDSL's op definitions with those it lacks; syntaxes of our own, faster and complete on tensors."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ _ROUNDING = Enum(
     "rounding mode",
     {"to_nearest_even": 0, "downward": 1, "upward": 2, "toward_zero": 3, "to_nearest_away": 4},
 )
+
+
 def _fastmath(names: list[str]) -> Attribute:
     if names in (["none"], ["fast"]):
         return FastMathFlagsAttr(names[0])  # pyright: ignore[reportArgumentType]
@@ -203,9 +205,7 @@ def build() -> DialectSyntax:
     for name in _FLOAT_BINARY.split():
         syntaxes[name] = same_type(ops[f"arith.{name}"], FASTMATH_FLAG, fastmath)
     for name in _INTEGER_WRAPPING.split():
-        syntaxes[name] = same_type(
-            ops[f"arith.{name}"], "(`overflow` $overflowFlags^)?", {"overflowFlags": _OVERFLOW}
-        )
+        syntaxes[name] = same_type(ops[f"arith.{name}"], "(`overflow` $overflowFlags^)?", {"overflowFlags": _OVERFLOW})
     for name in _INTEGER_EXACT.split():
         syntaxes[name] = same_type(ops[f"arith.{name}"], "(`exact` $isExact^)?", {"isExact": FlagCodec()})
     for name in _INTEGER_BINARY.split():
@@ -216,4 +216,3 @@ def build() -> DialectSyntax:
         syntaxes[name] = _extended(ops[f"arith.{name}"])
     by_class = {ops[f"arith.{name}"]: syntax for name, syntax in syntaxes.items()}
     return DialectSyntax(Dialect("arith", list(ops.values()), list(arith.Arith.attributes)), by_class)
-

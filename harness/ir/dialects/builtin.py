@@ -34,4 +34,3 @@ def _print_module(printer: ModulePrinter, op: Operation) -> None:
 
 def build() -> DialectSyntax:
     return DialectSyntax(Builtin, {ModuleOp: CustomSyntax(_parse_module, _print_module)})
-

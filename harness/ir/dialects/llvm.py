@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, i1
 from xdsl.ir import Dialect
-from xdsl.irdl import AttrSizedOperandSegments, IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, var_operand_def
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    var_operand_def,
+)
 
 from harness.ir.registry import DialectSyntax
 from harness.ir.syntax import Syntax

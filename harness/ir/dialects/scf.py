@@ -6,8 +6,9 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, UnitAttr, i1
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from harness.ir.parser import Argument, ModuleParser, Use
+from harness.ir.parser import Argument, ModuleParser
 from harness.ir.printer import ModulePrinter
+from harness.ir.reader import Use
 from harness.ir.registry import DialectSyntax
 from harness.ir.syntax import CustomSyntax, Syntax
 
@@ -99,7 +100,7 @@ def _print_for(printer: ModulePrinter, op: Operation) -> None:
         printer.word(f"iter_args({_bindings(printer, entry.args[1:], initial)})")
         printer.word(f"-> ({printer.type_list([value.type for value in op.results])})")
     if not isinstance(low.type, IndexType):
-        printer.glued(f"  : {printer.type_text(low.type)}" if initial else f"  : {printer.type_text(low.type)}")
+        printer.glued(f"  : {printer.type_text(low.type)}")
     printer.region(body, labelled=False, hide_empty_terminator=not op.results)
     printer.attribute_dictionary(op.attributes)
 

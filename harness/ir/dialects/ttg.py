@@ -14,7 +14,7 @@ from harness.ir.syntax import Syntax
 
 @irdl_op_definition
 class BarrierOp(IRDLOperation):
-    """All threads of the program wait here; addrSpace (a mask, see enums.ADDRESS_SPACE) says whose accesses it orders."""
+    """All threads of the program wait here. addrSpace, a mask of enums.ADDRESS_SPACE: the memory it orders."""
 
     name = "ttg.barrier"
     addrSpace = prop_def(IntegerAttr)

@@ -11,8 +11,6 @@ from harness.ir.syntax import Syntax
 
 
 def build() -> DialectSyntax:
-    poison = Syntax(
-        ub.PoisonOp, "attr-dict (`<` $value^ `>`)? `:` type($result)", codecs={"value": AnyCodec()}
-    )
+    poison = Syntax(ub.PoisonOp, "attr-dict (`<` $value^ `>`)? `:` type($result)", codecs={"value": AnyCodec()})
     dialect: Dialect = next(item for item in vars(ub).values() if isinstance(item, Dialect))
     return DialectSyntax(dialect, {ub.PoisonOp: poison})
