@@ -75,10 +75,9 @@ def strides_of(shape: tuple[int, int, int, int], layout: str) -> tuple[int, int,
     return (c * h * w, 1, w * c, c) if layout == "nhwc" else (c * h * w, h * w, w, 1)
 
 
-@case(
-    layout=["nchw", "nhwc"], dtype=["fp32", "fp16"], geometry=[(3, 1, 1, 1), (3, 2, 1, 2), (5, 1, 2, 1), (1, 1, 0, 3)]
-)
-def inductor_template(layout, dtype, geometry):
+@case(variant=["nchw-fp32", "nhwc-fp16"], geometry=[(3, 1, 1, 1), (3, 2, 1, 2), (5, 1, 2, 1), (1, 1, 0, 3)])
+def inductor_template(variant, geometry):
+    layout, dtype = variant.split("-")
     kernel, stride, padding, groups = geometry
     x_shape, w_shape = (2, 18, 9, 11), (12, 18 // groups, kernel, kernel)
     out_h, out_w = ((n + 2 * padding - kernel) // stride + 1 for n in x_shape[2:])

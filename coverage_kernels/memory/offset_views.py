@@ -20,7 +20,7 @@ def offset_views_kernel(
     tl.store(out + row * out_r + col * out_c, tl.load(x + row * x_r + col * x_c, mask=inside), mask=inside)
 
 
-@case(dtype=["fp32", "int8", "fp64"], layout=["padded", "transposed", "sparse"], alignment=[8, 64])
+@case(dtype=["int8", "fp64"], layout=["padded", "transposed", "sparse"], alignment=[8, 64])
 def offset_views(dtype, layout, alignment):
     rows, cols = 11, 21
     x_strides, out_strides = {
