@@ -22,7 +22,7 @@ from harness.reports.record import decode_verdict
 WORKER_COLLECTED, WORKER_SELECTED = "harness_collected", "harness_selected"
 
 
-@dataclass
+@dataclass(eq=False)  # pytest keeps plugins in sets
 class Recording:
     """A plugin: hears of every result, and at the end writes the report, applies the gate, prints the table."""
 

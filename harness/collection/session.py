@@ -29,7 +29,7 @@ from harness.gate import Gate
 from harness.versions import check_versions
 
 
-@dataclass
+@dataclass(eq=False)  # pytest keeps plugins in sets
 class KernelCases:
     """`recording` is None in xdist's workers, whose results another process records."""
 
