@@ -21,7 +21,7 @@ def truncating_divide(left: Array, right: Array) -> Array:
     quotient = np.floor_divide(left, right)
     if _all_non_negative(left) and _all_non_negative(right):
         return quotient
-    inexact = quotient * right != left
+    inexact = (quotient * right != left) & (right != 0)
     return quotient + (inexact & ((left < 0) != (right < 0)))
 
 
@@ -38,7 +38,9 @@ def _all_non_negative(values: Array) -> bool:
 
 def ceil_divide(left: Array, right: Array) -> Array:
     """Signed division towards plus infinity."""
-    return -np.floor_divide(-left, right)
+    quotient = np.floor_divide(left, right)
+    # Not -(-left // right): the least integer is its own negative.
+    return quotient + ((quotient * right != left) & (right != 0))
 
 
 def _signed_zeros(choose: np.ufunc, combine_zeros: ElementwiseFunction) -> ElementwiseFunction:
@@ -102,8 +104,9 @@ register_table(
         "arith.remsi": truncating_remainder,
         "arith.floordivsi": np.floor_divide,
         "arith.ceildivsi": ceil_divide,
-        "arith.maxsi": np.maximum,
-        "arith.minsi": np.minimum,
+        # A set bit is -1 where i1 is read as signed.
+        "arith.maxsi": _booleans_or(np.maximum, np.logical_and),
+        "arith.minsi": _booleans_or(np.minimum, np.logical_or),
         "arith.select": lambda condition, left, right: np.where(condition, left, right),
     },
     plain,
