@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     UnknownLoc,
 )
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import StringLiteral
 
@@ -55,7 +55,7 @@ class LocationReader:
         match = _OP_ALIAS.match(parser.text, parser.at)
         if match is not None:
             parser.at = match.end()
-            return parser.attribute_aliases.get(match[1]) or parser.alias(match[1], match.start(1))
+            return self._alias(match[1], match.start(1))
         return self.read() if _LOC.match(parser.text, parser.at) else None
 
     def read(self) -> Location:
@@ -140,17 +140,20 @@ class LocationReader:
         return known
 
 
-_FIELDS = {
+_FIELDS: dict[type[ParametrizedAttribute], tuple[str, ...]] = {
     FileLineColLoc: ("filename", "line", "column"),
     NameLoc: ("desc", "location"),
     CallSiteLoc: ("callee", "caller"),
 }
 
 
-def _built(kind: type[Location], *values: Attribute) -> Location:
+L = TypeVar("L", bound=ParametrizedAttribute)
+
+
+def _built(kind: type[L], *values: Attribute) -> L:
     """The attribute, without xDSL's verification of its parameters: they are right by construction, and
     checking them was a quarter of the time a module takes to read."""
-    location = kind.__new__(kind)
+    location = object.__new__(kind)
     for name, value in zip(_FIELDS[kind], values, strict=True):
         object.__setattr__(location, name, value)
     return location
@@ -196,6 +199,6 @@ def _frames(location: Attribute) -> Iterator[SourceLocation]:
     elif isinstance(location, CallSiteLoc):
         yield from _frames(location.callee)
         yield from _frames(location.caller)
-    elif isinstance(location, FusedLoc):
+    elif isinstance(location, FusedLoc) and isinstance(location.locations, ArrayAttr):
         for part in location.locations:
             yield from _frames(part)

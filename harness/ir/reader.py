@@ -28,10 +28,10 @@ T = TypeVar("T")
 
 
 class Use(NamedTuple):
-    """A value where it is used: `%name` or `%name#index`, at `at` in the text."""
+    """A value where it is used: `%name` or `%name#result`, at `at` in the text."""
 
     name: str
-    index: int
+    result: int
     at: int
 
 
@@ -227,9 +227,9 @@ class Reader(Parser):
         values = self.ssa_values.get(use.name)
         if values is None:
             return self._forward(use, type_)
-        if use.index >= len(values):
-            self.fail(f"%{use.name} has {len(values)} results, not {use.index + 1}", use.at)
-        value = values[use.index]
+        if use.result >= len(values):
+            self.fail(f"%{use.name} has {len(values)} results, not {use.result + 1}", use.at)
+        value = values[use.result]
         if value.type is not type_ and value.type != type_:
             self.fail(f"%{use.name} has type {value.type} but is used as {type_}", use.at)
         return value
@@ -237,9 +237,9 @@ class Reader(Parser):
     def _forward(self, use: Use, type_: Attribute) -> SSAValue:
         self.forward_at.setdefault(use.name, use.at)
         references = self.forward_ssa_references.setdefault(use.name, {})
-        if use.index not in references:
-            references[use.index] = ForwardDeclaredValue(type_)
-        return references[use.index]
+        if use.result not in references:
+            references[use.result] = ForwardDeclaredValue(type_)
+        return references[use.result]
 
     def define(self, name: str, values: Sequence[SSAValue], at: int) -> None:
         """Binds a name to the results or the argument it was written for."""

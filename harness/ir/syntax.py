@@ -70,9 +70,11 @@ class OpSyntax(Protocol):
     """How an op is read and printed. `Syntax` is the declarative kind; ops with a syntax of their own
     (functions, loops, branches) bring two functions."""
 
-    def parse(self, parser: ModuleParser, op_type: type[Operation]) -> Operation: ...
+    @property
+    def parse(self) -> Callable[[ModuleParser, type[Operation]], Operation]: ...
 
-    def print(self, printer: ModulePrinter, op: Operation) -> None: ...
+    @property
+    def print(self) -> Callable[[ModulePrinter, Operation], None]: ...
 
 
 @dataclass(frozen=True)
@@ -118,9 +120,7 @@ class Syntax:
         self.result_segments = [_segment(name, kind) for name, kind in definition.results]
         self.property_names = frozenset(definition.properties)
         self.defaults: dict[str, Attribute] = {
-            name: kind.default_value
-            for name, kind in definition.properties.items()
-            if getattr(kind, "default_value", None) is not None
+            name: default for name, kind in definition.properties.items() if (default := kind.default_value) is not None
         }
         self.sized = any(isinstance(option, AttrSizedOperandSegments) for option in definition.options)
         self._sizes: dict[tuple[int, ...], Attribute] = {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from xdsl.dialects import arith
 from xdsl.dialects.arith import FastMathFlagsAttr, IntegerOverflowAttr, IntegerOverflowFlag
 from xdsl.dialects.utils import FastMathFlag
@@ -17,7 +19,7 @@ from xdsl.irdl import (
 )
 
 from harness.ir.codecs import BitsCodec, EnumCodec, FlagCodec
-from harness.ir.dialects.families import conversion, same_type
+from harness.ir.dialects.families import by_name, conversion, same_type
 from harness.ir.dialects.types import boolean_like
 from harness.ir.enums import FLOAT_PREDICATE, INTEGER_PREDICATE, Enum
 from harness.ir.parser import ModuleParser
@@ -120,11 +122,12 @@ class SubUIExtendedOp(IRDLOperation):
 
 
 _MISSING = (RemFOp, ScalingExtFOp, IndexCastUIOp, ConvertFOp, TruncFOp, SubUIExtendedOp)
-_FLOAT_BINARY = "addf subf mulf divf remf maximumf minimumf maxnumf minnumf"
+_FLOAT_ARITHMETIC = "negf addf subf mulf divf remf maximumf minimumf maxnumf minnumf"
 _INTEGER_WRAPPING = "addi subi muli shli"
 _INTEGER_EXACT = "divsi divui shrsi shrui"
 _INTEGER_BINARY = "remsi remui andi ori xori maxsi maxui minsi minui ceildivsi ceildivui floordivsi"
 _INTEGER_CONVERSIONS = "extsi extui trunci sitofp uitofp fptosi fptoui index_cast index_castui bitcast"
+_EXTENDED = "addui_extended subui_extended mulsi_extended mului_extended"
 FASTMATH_FLAG = "(`fastmath` $fastmath^)?"
 
 
@@ -188,31 +191,38 @@ def _extended(op_type: type[IRDLOperation]) -> Syntax:
     return Syntax(op_type, f"$lhs `,` $rhs attr-dict `:` type(${first})", types)
 
 
-def build() -> DialectSyntax:
-    missing = {op.name: op for op in _MISSING}
-    ops = {op.name: op for op in arith.Arith.operations} | missing
+def _families(ops: Mapping[str, type[IRDLOperation]]) -> Iterator[Syntax]:
+    """The ops that are read and printed alike."""
     fastmath = {"fastmath": FASTMATH}
-    rounding = {"fastmath": FASTMATH, "roundingmode": EnumCodec(_ROUNDING)}
-    syntaxes: dict[str, OpSyntax] = {
-        "constant": CustomSyntax(_parse_constant, _print_constant),
-        "select": CustomSyntax(_parse_select, _print_select),
-        "cmpi": _compare(ops["arith.cmpi"], INTEGER_PREDICATE, ""),
-        "cmpf": _compare(ops["arith.cmpf"], FLOAT_PREDICATE, FASTMATH_FLAG),
-        "negf": same_type(ops["arith.negf"], FASTMATH_FLAG, fastmath),
-        "extf": conversion(ops["arith.extf"], flags=FASTMATH_FLAG, codecs=fastmath),
-        "truncf": conversion(ops["arith.truncf"], flags=f"($roundingmode^)? {FASTMATH_FLAG}", codecs=rounding),
-    }
-    for name in _FLOAT_BINARY.split():
-        syntaxes[name] = same_type(ops[f"arith.{name}"], FASTMATH_FLAG, fastmath)
+    for name in _FLOAT_ARITHMETIC.split():
+        yield same_type(ops[name], FASTMATH_FLAG, fastmath)
     for name in _INTEGER_WRAPPING.split():
-        syntaxes[name] = same_type(ops[f"arith.{name}"], "(`overflow` $overflowFlags^)?", {"overflowFlags": _OVERFLOW})
+        yield same_type(ops[name], "(`overflow` $overflowFlags^)?", {"overflowFlags": _OVERFLOW})
     for name in _INTEGER_EXACT.split():
-        syntaxes[name] = same_type(ops[f"arith.{name}"], "(`exact` $isExact^)?", {"isExact": FlagCodec()})
+        yield same_type(ops[name], "(`exact` $isExact^)?", {"isExact": FlagCodec()})
     for name in _INTEGER_BINARY.split():
-        syntaxes[name] = same_type(ops[f"arith.{name}"])
+        yield same_type(ops[name])
     for name in _INTEGER_CONVERSIONS.split():
-        syntaxes[name] = conversion(ops[f"arith.{name}"])
-    for name in ("addui_extended", "subui_extended", "mulsi_extended", "mului_extended"):
-        syntaxes[name] = _extended(ops[f"arith.{name}"])
-    by_class = {ops[f"arith.{name}"]: syntax for name, syntax in syntaxes.items()}
-    return DialectSyntax(Dialect("arith", list(ops.values()), list(arith.Arith.attributes)), by_class)
+        yield conversion(ops[name])
+    for name in _EXTENDED.split():
+        yield _extended(ops[name])
+
+
+def _others(ops: Mapping[str, type[IRDLOperation]]) -> Iterator[Syntax]:
+    fastmath = {"fastmath": FASTMATH}
+    rounded = {"fastmath": FASTMATH, "roundingmode": EnumCodec(_ROUNDING)}
+    yield _compare(ops["cmpi"], INTEGER_PREDICATE, "")
+    yield _compare(ops["cmpf"], FLOAT_PREDICATE, FASTMATH_FLAG)
+    yield conversion(ops["extf"], flags=FASTMATH_FLAG, codecs=fastmath)
+    for name in ("truncf", "convertf"):
+        yield conversion(ops[name], flags=f"($roundingmode^)? {FASTMATH_FLAG}", codecs=rounded)
+
+
+def build() -> DialectSyntax:
+    ops = by_name((*_MISSING, *arith.Arith.operations))
+    syntaxes: dict[type[Operation], OpSyntax] = {
+        ops["constant"]: CustomSyntax(_parse_constant, _print_constant),
+        ops["select"]: CustomSyntax(_parse_select, _print_select),
+    }
+    syntaxes |= {syntax.op_type: syntax for syntax in (*_families(ops), *_others(ops))}
+    return DialectSyntax(Dialect("arith", list(ops.values()), list(arith.Arith.attributes)), syntaxes)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from xdsl.ir import Operation
 from xdsl.irdl import IRDLOperation
 
 from harness.ir.codecs import Codec
@@ -28,3 +29,12 @@ def conversion(
     source, result = definition.operands[0][0], definition.results[0][0]
     format_ = f"${source} {flags} attr-dict `:` type(${source}) `{between}` type(${result})"
     return Syntax(op_type, format_, codecs=codecs or {})
+
+
+def by_name(ops: Iterable[type[Operation]]) -> dict[str, type[IRDLOperation]]:
+    """Op definitions by their names without the dialect; the first one of a name counts."""
+    found: dict[str, type[IRDLOperation]] = {}
+    for op in ops:
+        if issubclass(op, IRDLOperation):
+            found.setdefault(op.name.split(".", 1)[1], op)
+    return found

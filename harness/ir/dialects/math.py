@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from xdsl.dialects import math
 from xdsl.dialects.arith import FastMathFlagsAttr
-from xdsl.ir import Dialect
+from xdsl.ir import Dialect, Operation
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def
 
 from harness.ir.dialects.arith import FASTMATH, FASTMATH_FLAG
-from harness.ir.dialects.families import same_type
+from harness.ir.dialects.families import by_name, same_type
 from harness.ir.dialects.types import boolean_like
 from harness.ir.registry import DialectSyntax
-from harness.ir.syntax import Rule, Syntax
+from harness.ir.syntax import OpSyntax, Rule, Syntax
 
 _INTEGER = "absi ctlz ctpop cttz ipowi"
 _TESTS = "isfinite isinf isnan isnormal"
@@ -74,29 +74,23 @@ _MISSING = (ErfcOp, ClampFOp, IsFiniteOp, IsInfOp, IsNaNOp, IsNormalOp)
 def _special(ops: dict[str, type[IRDLOperation]]) -> list[Syntax]:
     """The ops that are not `op operands : one type`."""
     fastmath = {"fastmath": FASTMATH}
-    base, exponent = (name for name, _ in ops["math.fpowi"].get_irdl_definition().operands)
+    base, exponent = (name for name, _ in ops["fpowi"].get_irdl_definition().operands)
     power = f"${base} `,` ${exponent} {FASTMATH_FLAG} attr-dict `:` type(${base}) `,` type(${exponent})"
     clamp = f"$value `to` `[` $min `,` $max `]` {FASTMATH_FLAG} attr-dict `:` type($result)"
     test = f"$operand {FASTMATH_FLAG} attr-dict `:` type($operand)"
     return [
-        Syntax(ops["math.fpowi"], power, {"result": Rule(base)}, fastmath),
+        Syntax(ops["fpowi"], power, {"result": Rule(base)}, fastmath),
         Syntax(ClampFOp, clamp, {name: Rule("result") for name in ("value", "min", "max")}, fastmath),
-        *(
-            Syntax(ops[f"math.{name}"], test, {"result": Rule("operand", boolean_like)}, fastmath)
-            for name in _TESTS.split()
-        ),
+        *(Syntax(ops[name], test, {"result": Rule("operand", boolean_like)}, fastmath) for name in _TESTS.split()),
     ]
 
 
 def build() -> DialectSyntax:
-    ops: dict[str, type[IRDLOperation]] = {}
-    for op in (*math.Math.operations, *_MISSING):
-        if issubclass(op, IRDLOperation):
-            ops.setdefault(op.name, op)
-    syntaxes = {syntax.op_type: syntax for syntax in _special(ops)}
+    ops = by_name((*_MISSING, *math.Math.operations))
+    syntaxes: dict[type[Operation], OpSyntax] = {syntax.op_type: syntax for syntax in _special(ops)}
     for name, op in ops.items():
-        if name.removeprefix("math.") in _INTEGER.split():
+        if name in _INTEGER.split():
             syntaxes[op] = same_type(op)
         elif op not in syntaxes:
             syntaxes[op] = same_type(op, FASTMATH_FLAG, {"fastmath": FASTMATH})
-    return DialectSyntax(Dialect("math", list(ops.values()), list(math.Math.attributes)), {**syntaxes})
+    return DialectSyntax(Dialect("math", list(ops.values()), list(math.Math.attributes)), syntaxes)
