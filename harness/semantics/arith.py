@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.semantics.conversions import convert_float, float_to_signed, float_to_unsigned, unsigned_to_float
+from harness.semantics.conversions import (
+    convert_float,
+    float_to_signed,
+    float_to_unsigned,
+    integer_to_float,
+    unsigned_to_float,
+)
 from harness.semantics.registry import (
     ElementwiseFunction,
     as_unsigned,
@@ -221,9 +227,7 @@ def _signed_to_float(signature: Signature) -> ElementwiseFunction:
     dtype = numpy_dtype(signature.result)
     if signature.operands[0] == "i1":
         return lambda value: (-value.astype(np.float32)).astype(dtype)
-    if signature.result in NARROW_FLOATS:
-        return lambda value: convert_float(value.astype(np.float64), signature.result)
-    return lambda value: value.astype(dtype)
+    return lambda value: integer_to_float(value, signature.result)
 
 
 @elementwise("arith.uitofp")

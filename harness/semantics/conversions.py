@@ -1,8 +1,9 @@
 """Conversions between floats and from floats to integers.
 
-float to float   rounds to nearest even unless `rounding` is "rtz". To fp8, a finite value that rounds past the
-                 largest finite one saturates to it (NVIDIA's cvt.satfinite, which Triton's fp_to_fp uses);
-                 NaN stays NaN; an infinity becomes the format's infinity (e5m2), else its NaN (e4m3).
+float to float   rounds to nearest even unless `rounding` is "rtz". To fp8, what is larger than the largest
+                 finite value becomes that value, infinities too; NaN stays NaN (PTX ISA, cvt: "If the absolute
+                 value of input is greater than MAX_NORM [...] the result is sign-preserved MAX_NORM", which
+                 .satfinite says and every conversion to fp8 carries).
 float to int     truncates towards zero; out of range saturates and NaN gives 0, as PTX's cvt does.
 """
 
@@ -37,9 +38,7 @@ def _saturated(values: Array, dtype: np.dtype[Any]) -> Array:
     # ml_dtypes overflows to infinity or NaN; hardware saturates what is finite.
     largest = float(ml_dtypes.finfo(dtype).max)
     wide = values.astype(np.float32)
-    return np.where(np.isfinite(wide) & (np.abs(wide) > largest), np.copysign(np.float32(largest), wide), wide).astype(
-        dtype
-    )
+    return np.where(np.abs(wide) > largest, np.copysign(np.float32(largest), wide), wide).astype(dtype)
 
 
 def _odd_float32(values: Array) -> Array:
@@ -54,19 +53,37 @@ def _odd_float32(values: Array) -> Array:
 
 def _towards_zero(values: Array, dtype: np.dtype[Any]) -> Array:
     wide = values.astype(np.float64)
-    near = wide.astype(np.float32).astype(dtype) if dtype.itemsize < 4 else wide.astype(dtype)
-    integer = np.dtype(f"i{dtype.itemsize}")
+    near = _saturated(wide.astype(np.float32), dtype) if dtype.itemsize < 4 else wide.astype(dtype)
+    integer = np.dtype(f"u{dtype.itemsize}")
     away = np.abs(near.astype(np.float64)) > np.abs(wide)
     bits = near.view(integer)
-    return np.where(away, bits - integer.type(1), bits).astype(integer).view(dtype)
+    shrunk = np.where(away, bits - integer.type(1), bits).astype(integer).view(dtype)
+    # The step below the smallest number is zero; in formats without -0 its pattern is NaN's.
+    return np.where(away & ~(np.abs(shrunk.astype(np.float32)) > 0), np.zeros_like(shrunk), shrunk)
 
 
 def unsigned_to_float(values: Array, element: str) -> Array:
     """Integers read as unsigned, in the float type `element`."""
     source = values.astype(np.uint8) if values.dtype == np.bool_ else unsigned(values)
-    if element in NARROW_FLOATS:
-        return convert_float(source.astype(np.float64), element)
-    return source.astype(numpy_dtype(element))
+    return integer_to_float(source, element)
+
+
+def integer_to_float(values: Array, element: str) -> Array:
+    """Integers, signed or not as their dtype is, rounded once to the float type `element`."""
+    if element not in NARROW_FLOATS:
+        return values.astype(numpy_dtype(element))
+    if values.dtype.itemsize == 8:
+        values = _sticky_integers(values)
+    return convert_float(values.astype(np.float64), element)
+
+
+def _sticky_integers(values: Array) -> Array:
+    """Integers that f64 holds exactly and that round to a narrow float as the given ones do: of those past f64's
+    53 bits the low bits are replaced by one bit that says whether there were any."""
+    low = values.dtype.type(0xFFF)
+    sticky = np.where(values & low, values.dtype.type(0x800), values.dtype.type(0))
+    large = (values >= 1 << 53) if values.dtype.kind == "u" else (values >= 1 << 53) | (values <= -(1 << 53))
+    return np.where(large, (values & ~low) | sticky, values)
 
 
 def float_to_signed(values: Array, dtype: np.dtype[Any]) -> Array:

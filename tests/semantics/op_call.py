@@ -45,6 +45,7 @@ def same_bits(left: Array, right: Array) -> bool:
     """Equal to the last bit, any NaN equal to any other."""
     if left.dtype != right.dtype or left.shape != right.shape:
         return False
-    nan = np.isnan(left) & np.isnan(right)
+    with np.errstate(all="ignore"):
+        nan = np.isnan(left) & np.isnan(right)
     kind = np.dtype(f"u{left.dtype.itemsize}")
     return bool((nan | (left.view(kind) == right.view(kind))).all())
