@@ -40,9 +40,8 @@ def grouped_query(dtype, group):
     n, t, heads, d = 2, 32, 4, 16
     kv_heads = heads // group
     width = (heads + 2 * kv_heads) * d
-    qkv = Buffer((n, t, heads, d), dtype, strides=(t * width, width, d, 1))
-    packed = Buffer((n, t, width), dtype)
-    key_at, kv_strides = heads * d, (t * width, width, d, 1)
+    packed, strides = Buffer((n, t, width), dtype), (t * width, width, d, 1)
+    key_at, value_at = heads * d, (heads + kv_heads) * d
 
     def reference(q, k, v):
         q, k, v = (x.transpose(1, 2) for x in (q, k.repeat_interleave(group, 2), v.repeat_interleave(group, 2)))
@@ -52,8 +51,8 @@ def grouped_query(dtype, group):
         grouped_query_kernel,
         grid=(heads, n),
         args=dict(
-            q=packed.view(qkv.shape, qkv.strides), k=packed.view((n, t, kv_heads, d), kv_strides, key_at),
-            v=packed.view((n, t, kv_heads, d), kv_strides, key_at + kv_heads * d), out=empty((n, t, heads, d), dtype),
+            q=packed.view((n, t, heads, d), strides), k=packed.view((n, t, kv_heads, d), strides, key_at),
+            v=packed.view((n, t, kv_heads, d), strides, value_at), out=empty((n, t, heads, d), dtype),
             scale=d**-0.5, stride_t=width, stride_out_t=heads * d, GROUP=group, T=t, D=d,
         ),
         reference=reference,
