@@ -17,6 +17,7 @@ from harness.errors import (
     Misaligned,
     OutOfBounds,
     PassFailed,
+    Refusal,
     Trap,
     VerifierFailed,
 )
@@ -115,10 +116,23 @@ def _hardware_trap(error: Exception, context: Context) -> Trap | None:
     return None
 
 
+def _interpreter_error(error: Exception, context: Context) -> HarnessError | None:
+    """Triton's interpreter wraps whatever a program raised: what matters is the innermost."""
+    if type(error).__name__ != "InterpreterError":
+        return None
+    cause = list(_causes(error))[-1]
+    if isinstance(cause, NotImplementedError):
+        return Refusal(f"Triton's interpreter cannot run this kernel: {cause}")
+    if isinstance(cause, AssertionError):
+        return AssertionTrap(str(cause) or "an assertion of the kernel did not hold")
+    return None
+
+
 _TRANSLATIONS: tuple[Callable[[Exception, Context], HarnessError | None], ...] = (
     _compilation_error,
     _pass_failure,
     _hardware_trap,
+    _interpreter_error,
 )
 
 

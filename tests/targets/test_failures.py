@@ -9,9 +9,10 @@ import pytest
 import torch
 import triton
 import triton.language as tl
+from triton.runtime.errors import InterpreterError
 
 from harness.cases.location import SourceLocation
-from harness.errors import AssertionTrap, Misaligned, OutOfBounds
+from harness.errors import AssertionTrap, Misaligned, OutOfBounds, Refusal
 from harness.npu.activation import npu_driver_active
 from harness.targets.failures import Context, failure_of, first_diagnostic, translated
 
@@ -109,6 +110,21 @@ def test_a_failed_pass_takes_its_reason_from_stderr(log: str, kind: str, message
 )
 def test_what_hardware_reports_as_text_is_a_trap(text: str, kind: type):
     assert isinstance(translated(RuntimeError(text), Context("simulate")), kind)
+
+
+@pytest.mark.parametrize(
+    ("cause", "kind"),
+    [
+        (NotImplementedError("no libdevice"), Refusal),
+        (AssertionError("n > 0"), AssertionTrap),
+        (KeyError("x"), InterpreterError),
+    ],
+)
+def test_what_the_interpreter_wraps_is_unwrapped(cause: Exception, kind: type):
+    try:
+        raise InterpreterError(repr(cause)) from cause
+    except InterpreterError as error:
+        assert isinstance(translated(error, Context("simulate")), kind)
 
 
 def test_out_of_memory_has_its_own_kind_and_anything_else_keeps_its_name():
