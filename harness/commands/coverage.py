@@ -1,6 +1,7 @@
 """`harness coverage`: every op the front end can produce against the cases that exercise it, holes named.
 
-It reads what the cases of a recorded run executed; nothing is compiled or run again.
+It reads what the cases of a recorded run executed; nothing is compiled or run again. Passes rewrite some
+ops away (block pointers, for one): those show in a run with `--target ttir`, and records can be given together.
 """
 
 from __future__ import annotations

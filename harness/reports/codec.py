@@ -7,6 +7,7 @@ import math
 import numbers
 import types
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
@@ -51,16 +52,22 @@ def decode(kind: Any, data: Any, path: str = "") -> Any:
 
 def _decode_dataclass(kind: type[Any], data: Any, path: str) -> Any:
     values = _expect(data, dict, path)
-    hints = get_type_hints(kind)
-    fields = {field.name: field for field in dataclasses.fields(kind) if field.init}
-    unknown = sorted(set(values) - set(fields))
+    hints = _types_of(kind)
+    unknown = sorted(set(values) - set(hints))
     if unknown:
         raise DecodeError(f"{path or 'the record'} has no field {unknown[0]!r}")
-    decoded = {name: decode(hints[name], item, f"{path}.{name}".lstrip(".")) for name, item in values.items()}
+    decoded = {name: decode(hints[name], item, f"{path}.{name}" if path else name) for name, item in values.items()}
     try:
         return kind(**decoded)
     except TypeError as error:
         raise DecodeError(f"{path or 'the record'}: {error}") from error
+
+
+@cache
+def _types_of(kind: type[Any]) -> dict[str, Any]:
+    """The types of the fields that can be given. Kept, because working them out is what decoding costs."""
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind) if field.init}
 
 
 def _decode_tuple(arguments: tuple[Any, ...], data: Any, path: str) -> tuple[Any, ...]:

@@ -73,6 +73,15 @@ def _assembled(entries: list[dict[str, Any]]) -> Record:
     return record
 
 
+def run_of_journal(path: Path) -> RunInfo | None:
+    """How the journal's run was started, without reading its verdicts; None for what is no journal."""
+    first = read_text(path).partition("\n")[0]
+    try:
+        return decode(RunInfo, json.loads(first)["run"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
 def void_if_changed(record: Record) -> None:
     """Fills `record.void` and voids its verdicts where the toolchain changed between start and end."""
     if record.after is None:

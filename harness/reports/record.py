@@ -120,6 +120,14 @@ class Record:
         return [verdict for verdict in self.verdicts if verdict.outcome in outcomes]
 
 
+def run_of_record(path: Path) -> RunInfo | None:
+    """How the recorded run was started, without reading its verdicts; None for what is no record."""
+    try:
+        return decode(RunInfo, json.loads(read_text(path))["run"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
 def read_text(path: Path) -> str:
     """The file's text. Raises UsageError, with the reason, where it cannot be read."""
     try:

@@ -25,10 +25,10 @@ from harness.reports.artifacts import FailureArtifacts, folder_name
 from harness.reports.codec import encode
 from harness.reports.compare import Baseline, compare
 from harness.reports.html import html_page
-from harness.reports.journal import Journal, assemble, void_if_changed
+from harness.reports.journal import Journal, assemble, run_of_journal, void_if_changed
 from harness.reports.junit import junit_xml
 from harness.reports.markdown import markdown
-from harness.reports.record import Record, RunInfo, unique_verdicts, write_text
+from harness.reports.record import Record, RunInfo, run_of_record, unique_verdicts, write_text
 from harness.verdicts.fingerprint import Fingerprint, take_fingerprint
 
 JOURNAL, RECORD, BASELINE, FAILURES = "journal.jsonl", "record.json", "baseline.json", "failures"
@@ -160,7 +160,7 @@ def _is_unfinished(folder: Path) -> bool:
     journal, record = folder / JOURNAL, folder / RECORD
     if not journal.exists():
         return False
-    return not record.exists() or assemble(journal).run != Record.load(record).run
+    return not record.exists() or run_of_journal(journal) != run_of_record(record)
 
 
 def _baseline_with_the_dead(folder: Path) -> Baseline:
