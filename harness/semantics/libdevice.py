@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import functools
+import math as math_module
 from collections.abc import Callable
 from typing import Any
 
@@ -39,7 +41,10 @@ def _scale_by_power_of_two(values: Array, exponent: Array) -> Array:
 
 
 def _exponent(values: Array) -> Array:
-    return (np.frexp(values)[1] - 1).astype(np.int32)
+    """ilogb: the least integer for zero and NaN, the greatest for infinities."""
+    limits = np.iinfo(np.int32)
+    exponent = np.where(np.isinf(values), limits.max, np.frexp(values)[1] - 1)
+    return np.where((values == 0) | np.isnan(values), limits.min, exponent).astype(np.int32)
 
 
 def _logb(values: Array) -> Array:
@@ -49,11 +54,12 @@ def _logb(values: Array) -> Array:
 
 
 def _positive_difference(left: Array, right: Array) -> Array:
-    return np.where(left > right, left - right, np.where(np.isnan(left + right), left + right, 0)).astype(left.dtype)
+    unordered = np.isnan(left) | np.isnan(right)
+    return np.where(left > right, left - right, np.where(unordered, np.nan, 0)).astype(left.dtype)
 
 
-def _hypotenuse3(a: Array, b: Array, c: Array) -> Array:
-    return np.hypot(np.hypot(a, b), c)
+def _norm(*values: Array) -> Array:
+    return functools.reduce(np.hypot, values)
 
 
 def _remainder(left: Array, right: Array) -> Array:
@@ -61,7 +67,7 @@ def _remainder(left: Array, right: Array) -> Array:
     wide, divisor = left.astype(np.float64), right.astype(np.float64)
     rest = np.fmod(wide, divisor)
     magnitude, half = np.abs(divisor), np.abs(rest) * 2
-    quotient_odd = np.fmod(np.trunc(np.abs(wide / divisor)), 2) == 1
+    quotient_odd = np.fmod(np.abs(wide), 2 * magnitude) >= magnitude
     away = (half > magnitude) | ((half == magnitude) & quotient_odd)
     return np.where(away, rest - np.copysign(magnitude, rest), rest).astype(left.dtype)
 
@@ -71,23 +77,38 @@ def _exp10(values: Array) -> Array:
 
 
 def _sin_pi(values: Array) -> Array:
-    return np.sin(np.remainder(values.astype(np.float64), 2) * np.pi).astype(values.dtype)
+    """sin(pi * x), exact where x is a whole number of halves."""
+    wide = values.astype(np.float64)
+    half = np.rint(wide)
+    return np.where(np.fmod(half, 2) != 0, -np.sin((wide - half) * np.pi), np.sin((wide - half) * np.pi)).astype(
+        values.dtype
+    )
 
 
 def _cos_pi(values: Array) -> Array:
-    return np.cos(np.remainder(values.astype(np.float64), 2) * np.pi).astype(values.dtype)
+    """cos(pi * x), exact where x is a whole number of halves."""
+    size = np.fmod(np.abs(values.astype(np.float64)), 2)
+    near = np.minimum(size, 2 - size)  # cosine is even, and has period 2
+    return np.where(near < 0.25, np.cos(near * np.pi), np.sin((0.5 - near) * np.pi)).astype(values.dtype)
 
 
 def _reciprocal(values: Array) -> Array:
     return np.divide(values.dtype.type(1), values)
 
 
-def _scaled_erfc(values: Array) -> Array:
-    return through_torch(torch.special.erfcx)(values)
+def _in_double(function: Callable[..., torch.Tensor]) -> ElementwiseFunction:
+    """A function of torch that loses digits in f32: computed in f64 and rounded."""
+    compute = through_torch(function)
+    return lambda values: compute(values.astype(np.float64)).astype(values.dtype)
 
 
-def _normal_cdf(values: Array) -> Array:
-    return through_torch(torch.special.ndtr)(values)
+def _normal_cdf(values: torch.Tensor) -> torch.Tensor:
+    # Not torch.special.ndtr: 1 + erf cancels in the lower tail.
+    return torch.erfc(values * -math_module.sqrt(0.5)) / 2
+
+
+def _absolute_difference(left: Array, right: Array) -> Array:
+    return np.where(left < right, right - left, left - right)
 
 
 _UNARY_AND_BINARY: dict[str, Any] = {
@@ -95,13 +116,14 @@ _UNARY_AND_BINARY: dict[str, Any] = {
     "abs": np.abs,
     "fabs": np.abs,
     "cospi": _cos_pi,
-    "cyl_bessel_i0": through_torch(torch.special.i0),
-    "cyl_bessel_i1": through_torch(torch.special.i1),
-    "erfcx": _scaled_erfc,
-    "erfinv": through_torch(torch.erfinv),
+    "cyl_bessel_i0": _in_double(torch.special.i0),
+    "cyl_bessel_i1": _in_double(torch.special.i1),
+    "erfcx": _in_double(torch.special.erfcx),
+    "erfinv": _in_double(torch.erfinv),
     "exp10": _exp10,
     "fast_cos": np.cos,
     "fast_div": np.divide,
+    "fast_fdivide": np.divide,
     "fast_exp": np.exp,
     "fast_exp10": _exp10,
     "fast_log": np.log,
@@ -116,36 +138,40 @@ _UNARY_AND_BINARY: dict[str, Any] = {
     "fmin": minimum_number,
     "fmod": np.fmod,
     "hypot": np.hypot,
-    "j0": through_torch(torch.special.bessel_j0),
-    "j1": through_torch(torch.special.bessel_j1),
-    "lgamma": through_torch(torch.lgamma),
+    "j0": _in_double(torch.special.bessel_j0),
+    "j1": _in_double(torch.special.bessel_j1),
+    "lgamma": _in_double(torch.lgamma),
     "logb": _logb,
     "nearbyint": _nearest_integer,
     "nextafter": np.nextafter,
-    "norm3d": _hypotenuse3,
-    "normcdf": _normal_cdf,
-    "normcdfinv": through_torch(torch.special.ndtri),
+    "norm3d": _norm,
+    "norm4d": _norm,
+    "normcdf": _in_double(_normal_cdf),
+    "normcdfinv": _in_double(torch.special.ndtri),
     "pow": math.power,
     "rcbrt": lambda values: _reciprocal(np.cbrt(values)),
     "remainder": _remainder,
     "rhypot": lambda left, right: _reciprocal(np.hypot(left, right)),
     "rint": _nearest_integer,
+    "rnorm3d": lambda *values: _reciprocal(_norm(*values)),
+    "rnorm4d": lambda *values: _reciprocal(_norm(*values)),
     "saturate": _saturate,
     "sinpi": _sin_pi,
-    "tgamma": lambda values: through_torch(_gamma)(values),
-    "y0": through_torch(torch.special.bessel_y0),
-    "y1": through_torch(torch.special.bessel_y1),
+    "tgamma": lambda values: np.vectorize(_gamma, otypes=[np.float64])(values).astype(values.dtype),
+    "y0": _in_double(torch.special.bessel_y0),
+    "y1": _in_double(torch.special.bessel_y1),
 }
 
 
-def _gamma(values: torch.Tensor) -> torch.Tensor:
-    """Gamma from log-gamma, with the sign of the negative axis; poles and negative integers give NaN."""
-    wide = values.double()
-    positive = torch.exp(torch.lgamma(wide))
-    sign = torch.where((wide < 0) & (torch.remainder(torch.floor(wide), 2) == 1), -1.0, 1.0)
-    result = torch.where(wide > 0, positive, sign * positive)
-    result = torch.where((wide < 0) & (wide == torch.floor(wide)), torch.nan, result)
-    return torch.where(wide == 0, torch.copysign(torch.full_like(wide, torch.inf), wide), result).to(values.dtype)
+def _gamma(value: float) -> float:
+    """C's tgamma: math.gamma, with values where that one raises."""
+    try:
+        return math_module.gamma(value)
+    except ValueError:
+        return math_module.copysign(math_module.inf, value) if value == 0 else math_module.nan
+    except OverflowError:
+        # Gamma alternates in sign between negative integers, but is tiny where it does so far out.
+        return math_module.inf
 
 
 # Functions whose symbol does not say the type by a trailing f, or whose operands are not all alike.
@@ -173,7 +199,14 @@ _EXACT: dict[str, ElementwiseFunction] = {
     "ffsll": lambda values: np.where(values == 0, 0, math.trailing_zeros(values) + 1).astype(np.int32),
     "brev": lambda values: _reverse_bits(values),
     "brevll": lambda values: _reverse_bits(values),
-    "sad": lambda a, b, c: np.abs(a - b) + c,
+    "umul24": lambda a, b: (a & 0xFFFFFF) * (b & 0xFFFFFF),
+    "sad": lambda a, b, c: _absolute_difference(a, b) + c,
+    "usad": lambda a, b, c: _absolute_difference(unsigned(a), unsigned(b)).view(a.dtype) + c,
+    # Averages that do not overflow, rounded down (hadd) or up (rhadd).
+    "hadd": lambda a, b: (a & b) + ((a ^ b) >> 1),
+    "rhadd": lambda a, b: (a | b) - ((a ^ b) >> 1),
+    "uhadd": lambda a, b: ((a & b) + (unsigned(a ^ b) >> 1).view(a.dtype)),
+    "urhadd": lambda a, b: ((a | b) - (unsigned(a ^ b) >> 1).view(a.dtype)),
     "isnand": _boolean(np.isnan),
     "isnanf": _boolean(np.isnan),
     "isinfd": _boolean(np.isinf),
@@ -192,8 +225,8 @@ _EXACT: dict[str, ElementwiseFunction] = {
     "ldexp": _scale_by_power_of_two,
     "scalbnf": _scale_by_power_of_two,
     "scalbn": _scale_by_power_of_two,
-    "powif": lambda base, exponent: np.power(base, exponent.astype(base.dtype)),
-    "powi": lambda base, exponent: np.power(base, exponent.astype(base.dtype)),
+    "powif": lambda base, exponent: np.power(base, exponent.astype(np.float64)),
+    "powi": lambda base, exponent: np.power(base, exponent.astype(np.float64)),
     "ilogbf": _exponent,
     "ilogb": _exponent,
     "llrintf": lambda values: float_to_signed(np.rint(values), np.dtype(np.int64)),
@@ -212,6 +245,7 @@ _ROUNDED = {
     "fmul": np.multiply,
     "fdiv": np.divide,
     "dadd": np.add,
+    "dsub": np.subtract,
     "dmul": np.multiply,
     "ddiv": np.divide,
     "fma": math.fused_multiply_add,
@@ -219,6 +253,7 @@ _ROUNDED = {
     "fsqrt": np.sqrt,
     "dsqrt": np.sqrt,
     "frcp": _reciprocal,
+    "frsqrt": math.reciprocal_sqrt,
     "drcp": _reciprocal,
 }
 
