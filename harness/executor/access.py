@@ -15,7 +15,9 @@ import numpy as np
 from harness.cases.location import SourceLocation
 from harness.errors import IllegalAccess, Misaligned, OutOfBounds
 from harness.executor.memory import Allocation
-from harness.executor.values import Affine, Box, Pointer, affine_from_rest, dense
+from harness.executor.strided import Window, even_spacing, window
+from harness.executor.products import Shared, distinct
+from harness.executor.values import Affine, Box, Pointer, affine_from_rest, dense, narrowed
 from harness.semantics.types import Array
 
 _MOST_GROUPS = 32  # more distinct mask bounds than this in one batch: gather instead
@@ -271,28 +273,6 @@ def _too_many_groups(box: Box | Array | None) -> bool:
 # --- windows of rows as NumPy views ----------------------------------------------------------------
 
 
-def _spacing(starts: Array) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """(counts, steps) of up to three nested even spacings that produce `starts`, else None."""
-    count = starts.size
-    if count == 1:
-        return (), ()
-    steps = np.diff(starts)
-    step = int(steps[0])
-    breaks = np.flatnonzero(steps != step)
-    if breaks.size == 0:
-        return (count,), (step,)
-    inner = int(breaks[0]) + 1
-    if inner == 1 or count % inner:
-        return None
-    table = starts.reshape(-1, inner)
-    if not (table - table[:, :1] == table[0] - table[0, 0]).all():
-        return None
-    outer = _spacing(np.ascontiguousarray(table[:, 0]))
-    if outer is None or len(outer[0]) > 1:
-        return None
-    return (*outer[0], inner), (*outer[1], step)
-
-
 class _Windows:
     """The rows of one group as one NumPy array over an allocation's bytes.
 
@@ -301,7 +281,7 @@ class _Windows:
     """
 
     def __init__(self, allocation: Allocation, dtype: np.dtype[Any], starts: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:  # fmt: skip
-        spacing = _spacing(starts)
+        spacing = even_spacing(starts)
         self.index: Array | None = None
         self.rows = starts.size
         self.shape = shape
@@ -397,6 +377,9 @@ def raise_trap(pointer: Pointer, mask: Any, access: AccessType, context: Any) ->
 
 def load(pointer: Pointer, mask: Any, other: Array | None, access: AccessType, context: Any) -> Array:
     """Elements at the pointers, (P|1, *dims); `other` (zero when None) where the mask is false."""
+    simple = window(pointer, mask, access, None if mask is None else other)
+    if simple is not None and (mask is None or other is None or other.shape[0] <= simple.programs):
+        return _load_window(simple, mask, other, access, context)
     if _too_many_groups(mask):
         mask = mask.array()
     split = _split(_as_affine(pointer.offset), mask, access.extents, other if mask is not None else None)
@@ -414,6 +397,54 @@ def load(pointer: Pointer, mask: Any, other: Array | None, access: AccessType, c
         for group in split.groups:
             _load_group(result, fill, group, split, access, pointer, mask, context)
     return _ordered(result.reshape(*split.row_shape, *split.window), split)
+
+
+def load_shared(pointer: Pointer, mask: Any, other: Array | None, access: AccessType, context: Any) -> Array | Shared:
+    """As `load`, but programs that read the same tile share it."""
+    offset = pointer.offset
+    columns = [] if not isinstance(offset, Affine) else [offset.base, *([] if offset.rest is None else [offset.rest])]
+    if isinstance(mask, Box):
+        columns += [*mask.lower.values(), *mask.upper.values()]
+    elif mask is not None:
+        columns.append(mask)
+    if other is not None and other.shape[0] > 1:
+        columns = []
+    programs = max((column.shape[0] for column in columns), default=1)
+    found = _sharing(columns, programs, access, context) if programs > 1 else None
+    if found is None:
+        return load(pointer, mask, other, access, context)
+    first, index = found
+    return Shared(load(narrowed(pointer, first), narrowed(mask, first), other, access, context), index)
+
+
+def _sharing(columns: list[Array], programs: int, access: AccessType, context: Any) -> tuple[Array, Array] | None:
+    """Which programs read alike: as in the last trip of the loop where that still holds, else found anew."""
+    known = context.sharing.get(id(access))
+    if known is not None and known[1].size == programs:
+        first, index = known
+        if all(column.shape[0] == 1 or (column[first][index] == column).all() for column in columns):
+            return known
+    found = distinct(columns, programs)
+    if found is not None:
+        context.sharing[id(access)] = found
+    return found
+
+
+def _load_window(simple: Window, mask: Any, other: Array | None, access: AccessType, context: Any) -> Array:
+    rows = (simple.programs, *simple.view.shape[len(simple.counts) :])
+    if mask is None:
+        result = context.pool.empty(rows, access.dtype)
+        np.copyto(result.reshape(simple.view.shape), simple.view)
+        return result
+    full = tuple(mask.extents[a] if a in mask.lower or a in mask.upper else rows[a + 1] for a in range(len(rows) - 1))
+    result = context.pool.empty((simple.programs, *full), access.dtype)
+    _fill_outside(result, other, simple.lower, simple.upper)
+    inner = result[(slice(None), *map(slice, simple.lower, simple.upper))]
+    if len(simple.counts) == 1:
+        np.copyto(inner, simple.view)
+    else:
+        inner[...] = simple.view.reshape(rows)
+    return result
 
 
 def _windows(group: _Rows, split: _Split, access: AccessType, pointer: Pointer, mask: Any, context: Any) -> _Windows:
@@ -529,6 +560,14 @@ def _ordered(values: Array, split: _Split) -> Array:
 
 def store(pointer: Pointer, values: Array, mask: Any, access: AccessType, context: Any) -> None:
     """Writes values (P|1, *dims) at the pointers where the mask is true; later programs win."""
+    simple = window(pointer, mask, access, values)
+    if simple is not None and values.shape[0] <= simple.programs and _every_lane_moves(pointer, values):
+        inner = values[_window_of(values, tuple(map(slice, simple.lower, simple.upper)))]
+        if inner.shape[0] == 1 or len(simple.counts) == 1:
+            simple.view[...] = inner if simple.counts else inner[0]
+        else:
+            simple.view[...] = inner.reshape(*simple.counts, *inner.shape[1:])
+        return
     if _too_many_groups(mask):
         mask = mask.array()
     offset = _as_affine(pointer.offset)
@@ -544,6 +583,12 @@ def store(pointer: Pointer, values: Array, mask: Any, access: AccessType, contex
     chosen = None if split.valid is None else np.flatnonzero(np.broadcast_to(split.valid, split.row_shape))
     for group in split.groups:
         _store_group(group, data, chosen, split, access, pointer, mask, context)
+
+
+def _every_lane_moves(pointer: Pointer, values: Array) -> bool:
+    """Whether no two lanes of one program write different values to one address."""
+    strides = pointer.offset.strides  # type: ignore[union-attr]
+    return all(stride or values.shape[axis + 1] == 1 for axis, stride in enumerate(strides))
 
 
 def _varying_like(offset: Affine, values: Array, extents: tuple[int, ...]) -> Affine:

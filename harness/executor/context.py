@@ -10,6 +10,7 @@ import numpy as np
 from harness.errors import Deadlock
 from harness.executor.api import ExecutorOptions, LaunchResult
 from harness.executor.memory import Memory
+from harness.executor.pool import Pool
 from harness.semantics.types import Array
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ class Context:
     `pause` lets another program run (cooperative mode only); `shadow` is there under full checks.
     """
 
-    __slots__ = ("grid", "ids", "memory", "options", "pause", "programs", "result", "shadow", "steps")
+    __slots__ = ("grid", "ids", "memory", "options", "pause", "pool", "programs", "result", "shadow", "sharing", "steps")
 
     def __init__(
         self,
@@ -33,6 +34,7 @@ class Context:
         result: LaunchResult,
         shadow: Shadow | None = None,
         pause: Callable[[], None] | None = None,
+        pool: Pool | None = None,
     ) -> None:
         self.ids = ids
         self.programs = ids[0].size
@@ -42,13 +44,15 @@ class Context:
         self.result = result
         self.shadow = shadow
         self.pause = pause
+        self.pool = pool or Pool()
         self.steps = 0
+        self.sharing: dict[int, tuple[Array, Array]] = {}  # per load that feeds a product: see access.load_shared
 
     def subset(self, chosen: Array) -> Context:
         """The context of the programs at these positions."""
         x, y, z = self.ids
         ids = (x[chosen], y[chosen], z[chosen])
-        return Context(ids, self.grid, self.memory, self.options, self.result, self.shadow, self.pause)
+        return Context(ids, self.grid, self.memory, self.options, self.result, self.shadow, self.pause, self.pool)
 
     def program_of(self, row: int) -> tuple[int, int, int]:
         """The (x, y, z) of the program at position `row`; the first one for values that all programs share."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,16 +16,18 @@ from harness.executor.api import Argument, DescriptorArgument, ExecutorOptions, 
 from harness.executor.checks import Shadow
 from harness.executor.context import Context
 from harness.executor.memory import Memory
-from harness.executor.ops_control import call_function
+from harness.executor.ops_control import call_function, prepared, run_function
 from harness.executor.ops_memory import descriptor_block
 from harness.executor.ops_tensor import item_bytes
 from harness.executor.plan import Plan
+from harness.executor.pool import Pool
 from harness.executor.types import element, extents
 from harness.executor.values import Descriptor, Pointer
 from harness.semantics import numpy_dtype
 from harness.semantics.types import Array
 
 _FULL_CHECK_ELEMENTS = 1 << 16  # remembering every byte costs memory
+_PRODUCT_BATCH = 4  # times the batch of other kernels
 _SPIN_STEPS = 200_000  # iterations of a waiting loop before the watchdog calls it a deadlock
 
 
@@ -129,30 +131,49 @@ def _run_batches(
     result: LaunchResult,
     shadow: Shadow | None,
 ) -> None:
-    elements = min(options.batch_elements, _FULL_CHECK_ELEMENTS) if shadow else options.batch_elements
+    elements = options.batch_elements * (_PRODUCT_BATCH if plan.multiplies else 1)
+    if shadow is not None:
+        elements = min(elements, _FULL_CHECK_ELEMENTS)
     total = result.programs
     size = batch_size(plan.widest, grid, elements)
     ranges = list(_batches(total, size))
 
-    def run(bounds: tuple[int, int], own: LaunchResult) -> LaunchResult:
-        with np.errstate(all="ignore"):
-            context = Context(_ids(grid, *bounds), grid, memory, options, own, shadow)
-            call_function(plan.entry, context, values)
-        return own
+    first = Context(_ids(grid, 0, 1), grid, memory, options, result)
+    frame = prepared(plan.entry, first, values)
+
+    def run(bounds: tuple[int, int], own: LaunchResult, pool: Pool) -> None:
+        context = Context(_ids(grid, *bounds), grid, memory, options, own, shadow, pool=pool)
+        run_function(plan.entry, context, list(frame))
 
     if options.threads < 2 or len(ranges) < 2 or plan.ordered or shadow is not None:
+        pool = Pool()
         for bounds in ranges:
-            run(bounds, result)
+            run(bounds, result, pool)
         return
     _run_threads(run, ranges, options.threads, result)
 
 
-def _run_threads(run: Any, ranges: list[tuple[int, int]], threads: int, result: LaunchResult) -> None:
+def _run_threads(
+    run: Callable[[tuple[int, int], LaunchResult, Pool], None],
+    ranges: list[tuple[int, int]],
+    threads: int,
+    result: LaunchResult,
+) -> None:
     """Batches on threads. Of several errors the one of the lowest program is raised, as without threads."""
+    pools = [Pool() for _ in range(threads)]
+
+    def work(bounds: tuple[int, int]) -> LaunchResult:
+        own, pool = LaunchResult(0), pools.pop()
+        try:
+            with np.errstate(all="ignore"):
+                run(bounds, own, pool)
+        finally:
+            pools.append(pool)
+        return own
+
     error: HarnessError | None = None
-    with ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(run, bounds, LaunchResult(0)) for bounds in ranges]
-        for future in futures:
+    with ThreadPoolExecutor(threads) as executor:
+        for future in [executor.submit(work, bounds) for bounds in ranges]:
             try:
                 own = future.result()
             except HarnessError as raised:

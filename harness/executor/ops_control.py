@@ -197,8 +197,19 @@ def _while(planner: Planner, operation: Operation) -> Step:
 
 def call_function(function: FunctionPlan, context: Context, arguments: Sequence[Any]) -> list[Any]:
     """Runs a function for all programs of the context; its results, merged over all returns."""
+    return run_function(function, context, prepared(function, context, arguments))
+
+
+def prepared(function: FunctionPlan, context: Context, arguments: Sequence[Any]) -> Frame:
+    """A frame with the arguments and everything that depends on nothing else; each batch starts from a copy."""
     frame: Frame = [None] * function.slots
     _assign(frame, function.blocks[0].arguments, arguments)
+    function.prologue.run(context, frame)
+    return frame
+
+
+def run_function(function: FunctionPlan, context: Context, frame: Frame) -> list[Any]:
+    """Runs a function's blocks in a prepared frame of the context's own."""
     if len(function.blocks) == 1:
         function.blocks[0].run(context, frame)
         return _yielded(function.blocks[0], frame)

@@ -58,17 +58,27 @@ def _parts(pointer: Pointer, mask: Any, access: AccessType, context: Context) ->
         accesses.resolve(pointer, left, context.memory, access, context)
 
 
-def load_through(pointer: Pointer, mask: Any, other: Array | None, access: AccessType, context: Context) -> Array:
-    """A masked load, recorded under full checks."""
+Load = Callable[[Pointer, Any, "Array | None", AccessType, Context], Any]
+
+
+def load_through(
+    pointer: Pointer,
+    mask: Any,
+    other: Array | None,
+    access: AccessType,
+    context: Context,
+    load: Load = accesses.load,
+) -> Any:
+    """A masked load, recorded under full checks. `load` may be `accesses.load_shared`."""
     mask = _settled_mask(mask, context)
-    result: Array | None = None
+    result: Any = None
     for part, part_mask in _parts(pointer, mask, access, context):
         assert part.allocation is not None
         if context.shadow is not None:
             context.shadow.load(part, part_mask, access, context)
         context.result.loads.add(part.allocation.name)
-        values = accesses.load(part, part_mask, other, access, context)
-        result = values if result is None else np.where(dense(part_mask), values, result)
+        values = load(part, part_mask, other, access, context)
+        result = values if result is None else np.where(dense(part_mask), dense(values), dense(result))
     assert result is not None
     return result
 
@@ -90,11 +100,11 @@ def _access(operation: Operation, verb: str, type_: Attribute) -> AccessType:
     return AccessType(verb, dtype, extents(type_), source_location(operation))
 
 
-def _from_memory(values: Array, type_: Attribute) -> Any:
+def _from_memory(values: Any, type_: Attribute) -> Any:
     """Loaded elements as a value of the op's type: i1 is a byte in memory, a pointer an address."""
     kind = element(type_)
     if kind == "i1":
-        return values != 0
+        return dense(values) != 0
     if kind != "ptr":
         return values
     shape = extents(type_)
@@ -105,6 +115,19 @@ def _to_memory(value: Any, type_: Attribute) -> Array:
     kind = element(type_)
     values = dense(value, numpy_dtype(kind))
     return values.astype(np.int8) if kind == "i1" else values
+
+
+_CARRY_SHARING = frozenset(
+    {"tt.trans", "tt.fp_to_fp", "tt.bitcast", "arith.extf", "arith.truncf", "arith.sitofp", "ttg.convert_layout"}
+)
+
+
+def feeds_dot(operation: Operation) -> bool:
+    """Whether all that becomes of a load is an operand of a matrix product, perhaps converted or transposed."""
+    users = [use.operation for use in operation.results[0].uses]
+    return bool(users) and all(
+        user.name == "tt.dot" or user.name in _CARRY_SHARING and feeds_dot(user) for user in users
+    )
 
 
 # --- tt.load, tt.store ---------------------------------------------------------------------------------------
@@ -122,16 +145,17 @@ def _load(planner: Planner, operation: Operation) -> Step:
     access = _access(operation, "load", type_)
     boundary = tuple(get(operation, "boundaryCheck", ()))
     nan = get(operation, "padding") == PADDING_OPTION.values["nan"]
+    load = accesses.load_shared if feeds_dot(operation) else accesses.load
 
     def run(context: Context, frame: Frame) -> None:
         where, source = frame[pointer], None if mask is None else frame[mask]
         if isinstance(where, BlockPointer):
             where, source = block_access(where, boundary)
             padding = np.full((1,) * (len(access.extents) + 1), np.nan if nan else 0).astype(access.dtype)
-            frame[target] = _from_memory(load_through(where, source, padding, access, context), type_)
+            frame[target] = _from_memory(load_through(where, source, padding, access, context, load), type_)
             return
         padding = None if other is None else _to_memory(frame[other], type_)
-        frame[target] = _from_memory(load_through(where, source, padding, access, context), type_)
+        frame[target] = _from_memory(load_through(where, source, padding, access, context, load), type_)
 
     return run
 
@@ -272,12 +296,14 @@ def _descriptor_load(planner: Planner, operation: Operation) -> Step:
     block = extents(descriptor_block(operation.operands[0].type))
     access = AccessType("load", _access(operation, "load", type_).dtype, block, source_location(operation))
     shape = extents(type_)
+    load = accesses.load_shared if feeds_dot(operation) else accesses.load
 
     def run(context: Context, frame: Frame) -> None:
         value: Descriptor = frame[descriptor]
         pointer, box = _descriptor_access(value, [frame[s] for s in indices])
-        loaded = load_through(pointer, box, _padding(value, access), access, context)
+        loaded = load_through(pointer, box, _padding(value, access), access, context, load)
         if shape != block:
+            loaded = dense(loaded)
             loaded = spread(loaded, block).reshape(loaded.shape[0], *shape)
         frame[target] = _from_memory(loaded, type_)
 

@@ -12,6 +12,7 @@ from harness.executor.context import Context
 from harness.executor.ops_control import run_blocks
 from harness.executor.plan import Frame, Planner, Step, op
 from harness.executor.types import element, extents, get
+from harness.executor.products import Shared, lazy_product
 from harness.executor.values import dense, spread
 from harness.ir import operand
 from harness.ir.enums import INPUT_PRECISION, SCALED_ELEMENT
@@ -213,15 +214,29 @@ def _map_elementwise(planner: Planner, operation: Operation) -> Step:
 @op("tt.dot")
 def _dot(planner: Planner, operation: Operation) -> Step:
     read = _operand_reader(planner, operation.operands)
+    left, right, accumulator = planner.slots_of(operation.operands[:3])
     (target,) = planner.slots_of(operation.results)
-    integer = element(operation.operands[0].type).startswith("i")
+    kind, result = element(operation.operands[0].type), element(operation.results[0].type)
     precision = INPUT_PRECISION.keywords[get(operation, "inputPrecision", INPUT_PRECISION.values["ieee"])]
+    shapes = [extents(value.type) for value in operation.operands[:2]]
 
-    def run(_: Context, frame: Frame) -> None:
-        a, b, accumulator = read(frame)
-        frame[target] = dot_integer(a, b, accumulator) if integer else dot_float(a, b, accumulator, precision)
+    def integers(_: Context, frame: Frame) -> None:
+        frame[target] = dot_integer(*read(frame))
 
-    return run
+    def eager(_: Context, frame: Frame) -> None:
+        frame[target] = dot_float(*read(frame), precision)
+
+    def lazy(_: Context, frame: Frame) -> None:
+        a, b = (
+            value if isinstance(value, Shared) else spread(dense(value), shape)
+            for value, shape in zip((frame[left], frame[right]), shapes, strict=True)
+        )
+        frame[target] = lazy_product(frame[accumulator], a, b, precision)
+
+    if kind.startswith("i"):
+        return integers
+    # Sums may be put off only where the accumulator is as wide as the products.
+    return lazy if len(shapes[0]) == 2 and (result == "f32" or kind == "f64") else eager
 
 
 @op("tt.dot_scaled")

@@ -12,6 +12,7 @@ from xdsl.ir import Operation
 
 from harness.executor.context import Context
 from harness.executor.plan import OPS, Frame, Planner, Step, op
+from harness.executor.products import Shared
 from harness.executor.types import element, extents, get, is_tensor, signature
 from harness.executor.values import (
     Affine,
@@ -52,26 +53,59 @@ def elementwise_step(planner: Planner, operation: Operation) -> Step:
     (target,) = planner.slots_of(operation.results)
     sources = planner.slots_of(operation.operands)
     dtypes = [numpy_dtype(element(value.type)) for value in operation.operands]
+    result = numpy_dtype(element(operation.results[0].type))
     if len(sources) == 1:
-        (source,), (dtype,) = sources, dtypes
-
-        def one(_: Context, frame: Frame) -> None:
-            frame[target] = function(dense(frame[source], dtype))
-
-        return one
+        return _unary_step(function, target, sources[0], dtypes[0], result)
     if len(sources) == 2:
-        left, right = sources
-        left_dtype, right_dtype = dtypes
-
-        def two(_: Context, frame: Frame) -> None:
-            frame[target] = function(dense(frame[left], left_dtype), dense(frame[right], right_dtype))
-
-        return two
+        return _binary_step(function, target, sources, dtypes, result)
 
     def many(_: Context, frame: Frame) -> None:
         frame[target] = function(*(dense(frame[s], d) for s, d in zip(sources, dtypes, strict=True)))
 
     return many
+
+
+_WORTH_REUSE = 1 << 12  # elements: below it an array of one's own is as cheap
+
+
+def _unary_step(function: Any, target: int, source: int, dtype: np.dtype[Any], result: np.dtype[Any]) -> Step:
+    is_ufunc = isinstance(function, np.ufunc)
+
+    def run(context: Context, frame: Frame) -> None:
+        value = frame[source]
+        if isinstance(value, Shared):
+            frame[target] = Shared(function(value.rows), value.index)
+            return
+        value = dense(value, dtype)
+        if is_ufunc and value.size >= _WORTH_REUSE:
+            frame[target] = function(value, out=context.pool.empty(value.shape, result))
+            return
+        frame[target] = function(value)
+
+    return run
+
+
+def _binary_step(
+    function: Any, target: int, sources: tuple[int, ...], dtypes: list[np.dtype[Any]], result: np.dtype[Any]
+) -> Step:
+    left, right = sources
+    left_dtype, right_dtype = dtypes
+    is_ufunc = isinstance(function, np.ufunc)
+
+    def run(context: Context, frame: Frame) -> None:
+        a, b = dense(frame[left], left_dtype), dense(frame[right], right_dtype)
+        if is_ufunc and max(a.size, b.size) >= _WORTH_REUSE:
+            frame[target] = function(a, b, out=context.pool.empty(_common_shape(a, b), result))
+            return
+        frame[target] = function(a, b)
+
+    return run
+
+
+def _common_shape(a: Array, b: Array) -> tuple[int, ...]:
+    if a.shape == b.shape or b.size == 1:
+        return a.shape
+    return b.shape if a.size == 1 else np.broadcast_shapes(a.shape, b.shape)
 
 
 def register_elementwise() -> None:

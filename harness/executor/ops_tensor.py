@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 from harness.executor.context import Context
 from harness.executor.ops_scalar import elementwise_step
 from harness.executor.plan import Frame, Planner, Step, op
+from harness.executor.products import Product, Shared
 from harness.executor.types import element, extents, get, is_tensor, pointee
 from harness.executor.values import (
     Affine,
@@ -51,6 +52,8 @@ def _mapped(
     dtype = numpy_dtype(element(operation.operands[0].type))
 
     def apply(value: Any) -> Any:
+        if isinstance(value, Shared):
+            return Shared(on_array(value.rows), value.index)
         if isinstance(value, Pointer):
             moved = apply(value.offset)
             return Pointer(value.allocation, moved)
@@ -175,6 +178,8 @@ def _expand_dims(planner: Planner, operation: Operation) -> Step:
             return value.replaced(strides=strides, extents=shape, rest=rest)
         if isinstance(value, Box):
             return Box(shape, _shift(value.lower, axis), _shift(value.upper, axis))
+        if isinstance(value, (Shared, Product)):
+            value = value.array()
         dims = value.shape
         return value.reshape(*dims[: axis + 1], 1, *dims[axis + 1 :])
 

@@ -28,6 +28,15 @@ TERMINATORS = frozenset(
     {"scf.yield", "scf.condition", "tt.return", "tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return"}
 )
 _SPINNING = frozenset({"tt.atomic_cas", "tt.atomic_rmw", "tt.atomic_poll"})
+_PURE = frozenset(
+    f"tt.{name}"
+    for name in (
+        "addptr bitcast broadcast cat clampf expand_dims extern_elementwise fp_to_fp get_num_programs int_to_ptr join "
+        "make_range make_tensor_descriptor make_tensor_ptr mulhiui precise_divf precise_sqrt ptr_to_int reshape splat "
+        "split trans unsplat"
+    ).split()
+)
+_PRODUCTS = frozenset({"tt.dot"})
 _ATOMIC = _SPINNING | {"tt.descriptor_reduce", "tt.print"}
 
 
@@ -82,17 +91,20 @@ class BlockPlan:
 
 @dataclass
 class FunctionPlan:
-    """A function: `blocks` in reverse post-order, the first is the entry; `widest` is the number of elements
-    of its widest value; `spins` says that a loop waits on atomics."""
+    """A function: `blocks` in reverse post-order, the first is the entry, less what `prologue` does once for
+    all programs; `widest` is the number of elements of its widest value; `spins` says that a loop waits on
+    atomics."""
 
     name: str
     slots: int
+    prologue: BlockPlan
     blocks: list[BlockPlan]
     successors: dict[int, tuple[int, ...]] = field(default_factory=dict)
     widest: int = 1
     spins: bool = False
     parameters: tuple[Attribute, ...] = ()
     atomic: bool = False
+    multiplies: bool = False
 
 
 @dataclass
@@ -110,6 +122,11 @@ class Plan:
     def ordered(self) -> bool:
         """Whether programs see one another's atomics or prints: their batches must run in order."""
         return any(function.atomic for function in self.functions.values())
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether there are matrix products: the more programs in a batch, the larger (and fewer) they are."""
+        return any(function.multiplies for function in self.functions.values())
 
     @property
     def widest(self) -> int:
@@ -147,10 +164,22 @@ class Planner:
         }
         return [self.block(block) for block in ordered], successors
 
-    def block(self, block: Block) -> BlockPlan:
+    def kernel_blocks(self, region: Region) -> tuple[BlockPlan, list[BlockPlan], dict[int, tuple[int, ...]]]:
+        """A kernel's blocks, what all its programs share moved out of the entry into a prologue."""
+        entry = region.blocks[0]
+        prologue, hoisted = self.prologue(entry)
+        blocks, successors = self.blocks(region)
+        blocks[0] = self.block(entry, hoisted)
+        return prologue, blocks, successors
+
+    def block(self, block: Block, skipped: Sequence[Operation] = ()) -> BlockPlan:
+        """The plan of a block without the skipped ops."""
         plan = BlockPlan(self.slots_of(block.args))
         last_uses = _last_uses(block)
+        left_out = set(skipped)
         for operation in block.ops:
+            if operation in left_out:
+                continue
             if operation is block.last_op and _ends_block(operation):
                 plan.terminator = operation
                 plan.yields = self.slots_of(operation.operands)
@@ -163,6 +192,21 @@ class Planner:
         plan.free = self.slots_of(_free_values(block))
         plan.defined = (*plan.arguments, *self.slots_of([value for inner in block.ops for value in inner.results]))
         return plan
+
+    def prologue(self, block: Block) -> tuple[BlockPlan, list[Operation]]:
+        """The ops of a block whose results no program can change, as a plan of their own."""
+        constant: set[SSAValue] = set(block.args)
+        hoisted = []
+        for operation in block.ops:
+            if _is_pure(operation) and all(value in constant for value in operation.operands):
+                constant.update(operation.results)
+                hoisted.append(operation)
+        plan = BlockPlan(self.slots_of(block.args))
+        for operation in hoisted:
+            plan.steps.append(self.step(operation))
+            plan.names.append(operation_name(operation))
+            plan.locations.append(source_location(operation))
+        return plan, hoisted
 
     def step(self, operation: Operation) -> Step:
         """The step of one op. Raises UnsupportedOp, with the op's name and line, where there is none."""
@@ -182,13 +226,20 @@ def _ends_block(operation: Operation) -> bool:
     return operation.name in TERMINATORS or operation.name in ("cf.br", "cf.cond_br")
 
 
+def _is_pure(operation: Operation) -> bool:
+    name = operation.name
+    return not operation.regions and (name.startswith(("arith.", "math.")) or name in _PURE)
+
+
 def _dropping(step: Step, dropped: tuple[int, ...]) -> Step:
     """The step, then the slots nobody reads any more emptied: arrays return to the allocator early."""
 
     def run(context: Context, frame: Frame) -> None:
         step(context, frame)
         for slot in dropped:
+            holder = [frame[slot]]
             frame[slot] = None
+            context.pool.give(holder)
 
     return run
 
@@ -284,10 +335,10 @@ def _plan_function(name: str, functions: dict[str, Operation], planned: dict[str
         if call.name == "tt.call":
             _plan_function(_callee(call), functions, planned)
     planner = Planner(planned)
-    plans, successors = planner.blocks(operation.regions[0])
+    prologue, plans, successors = planner.kernel_blocks(operation.regions[0])
     planned[name] = FunctionPlan(
-        name, planner.slots, plans, successors, _widest(operation), _spins(operation),
-        tuple(argument.type for argument in operation.regions[0].blocks[0].args), _holds(operation, _ATOMIC),
+        name, planner.slots, prologue, plans, successors, _widest(operation), _spins(operation),
+        tuple(argument.type for argument in operation.regions[0].blocks[0].args), _holds(operation, _ATOMIC), _holds(operation, _PRODUCTS),
     )  # fmt: skip
 
 

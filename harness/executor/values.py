@@ -5,6 +5,7 @@ tensor is one of
 
 * an array of shape (P|1, *dims) where each dim is the type's extent or 1 (a broadcast not yet carried out),
 * `Affine`: an integer tensor kept as base + sum(stride * index) + irregular rest,
+* `Shared`, `Product` (see `products`): tiles that programs share, and products not carried out yet,
 * `Box`: an i1 tensor that is true inside an axis-aligned box, its bounds per program,
 * `Pointer`: an allocation and a byte offset (any of the integer forms).
 
@@ -20,6 +21,7 @@ from typing import Any, Union
 import numpy as np
 
 from harness.executor.memory import Allocation
+from harness.executor.products import Product, Shared
 from harness.semantics.types import Array
 
 
@@ -196,7 +198,7 @@ class Descriptor:
     padding: str = "zero"
 
 
-Value = Union[Array, Affine, Box, Pointer, BlockPointer, Descriptor]  # noqa: UP007
+Value = Union[Array, Affine, Box, Pointer, BlockPointer, Descriptor, Shared, Product]  # noqa: UP007
 
 
 def dense(value: Any, dtype: np.dtype[Any] | None = None) -> Array:
@@ -206,7 +208,7 @@ def dense(value: Any, dtype: np.dtype[Any] | None = None) -> Array:
     if isinstance(value, Affine):
         values = value.array()
         return values if dtype is None else values.astype(dtype)
-    if isinstance(value, Box):
+    if isinstance(value, (Box, Product, Shared)):
         return value.array()
     if isinstance(value, Pointer):
         return dense(value.address())
@@ -226,6 +228,10 @@ def narrowed(value: Any, chosen: Array) -> Any:
     """The value for the programs `chosen` (positions on the program axis)."""
     if isinstance(value, np.ndarray):
         return value if value.shape[0] == 1 else value[chosen]
+    if isinstance(value, Shared):
+        return Shared(value.rows, value.index[chosen])
+    if isinstance(value, Product):
+        return narrowed(value.array(), chosen)
     if isinstance(value, Affine):
         rest = None if value.rest is None else narrowed(value.rest, chosen)
         return value.replaced(base=narrowed(value.base, chosen), rest=rest)

@@ -1,0 +1,142 @@
+"""Matrix products of a batch as few large ones.
+
+Programs of a grid share operands: in a matmul the tile of A depends on the row of the grid only, that of B on
+the column. `Shared` holds each distinct tile once, and a product of two of them is one GEMM for the batch.
+`Product` puts off the additions of a loop over K until enough of K has come together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Union
+
+import numpy as np
+
+from harness.semantics.dot import prepare_dot_operand
+from harness.semantics.types import Array
+
+_ENOUGH_K = 512  # terms after which a product is carried out
+
+
+class Shared:
+    """A tensor whose programs hold few distinct values: program p has rows[index[p]]."""
+
+    __slots__ = ("index", "rows")
+
+    def __init__(self, rows: Array, index: Array) -> None:
+        self.rows = rows
+        self.index = index
+
+    def array(self) -> Array:
+        return self.rows[self.index]
+
+
+Operand = Union[Array, Shared]  # noqa: UP007
+
+
+@dataclass
+class Product:
+    """accumulator + sum of left @ right, not carried out yet. All parts share their operands alike."""
+
+    accumulator: Array
+    precision: str
+    lefts: list[Operand] = field(default_factory=list)
+    rights: list[Operand] = field(default_factory=list)
+    terms: int = 0
+
+    def takes(self, left: Operand, right: Operand, precision: str) -> bool:
+        """Whether another product may join: same precision, same sharing, same types, and not full."""
+        if self.terms >= _ENOUGH_K or precision != self.precision:
+            return False
+        return _alike(self.lefts[0], left) and _alike(self.rights[0], right)
+
+    def joined(self, left: Operand, right: Operand) -> Product:
+        """This product with one more term; the old one stays as it is."""
+        terms = self.terms + _rows(left).shape[-1]
+        return Product(self.accumulator, self.precision, [*self.lefts, left], [*self.rights, right], terms)
+
+    def array(self) -> Array:
+        left, right = _concatenated(self.lefts, -1), _concatenated(self.rights, -2)
+        product = multiply(_prepared(left, self.precision), _prepared(right, self.precision))
+        if self.accumulator.size == 1 and not self.accumulator.any():
+            return product.astype(self.accumulator.dtype, copy=False)
+        return np.add(product, self.accumulator, dtype=self.accumulator.dtype)
+
+
+def _rows(operand: Operand) -> Array:
+    return operand.rows if isinstance(operand, Shared) else operand
+
+
+def _alike(a: Operand, b: Operand) -> bool:
+    if type(a) is not type(b) or _rows(a).shape[:1] != _rows(b).shape[:1] or _rows(a).dtype != _rows(b).dtype:
+        return False
+    if isinstance(a, Shared) and isinstance(b, Shared):
+        return a.index is b.index or np.array_equal(a.index, b.index)
+    return True
+
+
+def _concatenated(operands: list[Operand], axis: int) -> Operand:
+    if len(operands) == 1:
+        return operands[0]
+    rows = np.concatenate([_rows(operand) for operand in operands], axis=axis)
+    first = operands[0]
+    return Shared(rows, first.index) if isinstance(first, Shared) else rows
+
+
+def _prepared(operand: Operand, precision: str) -> Operand:
+    if isinstance(operand, Shared):
+        return Shared(prepare_dot_operand(operand.rows, precision), operand.index)
+    return prepare_dot_operand(operand, precision)
+
+
+def multiply(left: Operand, right: Operand) -> Array:
+    """left @ right for every program: (P|1, M, K) @ (P|1, K, N) -> (P|1, M, N)."""
+    if isinstance(left, Shared) and isinstance(right, Shared):
+        if left.rows.shape[0] * right.rows.shape[0] <= 2 * left.index.size:
+            return _one_product(left, right)
+    left, right = _expanded(left), _expanded(right)
+    if right.ndim == 3 and right.shape[0] == 1 and left.shape[0] > 1:
+        programs, rows, terms = left.shape
+        return (left.reshape(programs * rows, terms) @ right[0]).reshape(programs, rows, -1)
+    return np.matmul(left, right)
+
+
+def _expanded(operand: Operand) -> Array:
+    return operand.array() if isinstance(operand, Shared) else operand
+
+
+def _one_product(left: Shared, right: Shared) -> Array:
+    """All pairs of distinct tiles in one GEMM, then each program's pair."""
+    lefts, rows, terms = left.rows.shape
+    rights, _, columns = right.rows.shape
+    wide = right.rows.transpose(1, 0, 2).reshape(terms, rights * columns)
+    pairs = (left.rows.reshape(lefts * rows, terms) @ wide).reshape(lefts, rows, rights, columns)
+    return pairs.transpose(0, 2, 1, 3)[left.index, right.index]
+
+
+def distinct(columns: list[Array], programs: int) -> tuple[Array, Array] | None:
+    """(first position of each distinct row, row number of every program) of a table whose `columns` have shape
+    (P|1, ...), or None when more than half of the rows are distinct."""
+    table = np.concatenate(
+        [np.ascontiguousarray(column, np.int64).reshape(programs, -1) for column in columns if column.shape[0] > 1],
+        axis=1,
+    )
+    numbers: dict[bytes, int] = {}
+    first: list[int] = []
+    index = np.empty(programs, np.intp)
+    for position in range(programs):
+        number = numbers.setdefault(table[position].tobytes(), len(numbers))
+        if number == len(first):
+            first.append(position)
+            if 2 * len(first) > programs:
+                return None
+        index[position] = number
+    return np.array(first), index
+
+
+def lazy_product(accumulator: Any, left: Operand, right: Operand, precision: str) -> Product:
+    """accumulator + left @ right, joined to the accumulator where that is a product itself."""
+    if isinstance(accumulator, Product) and accumulator.takes(left, right, precision):
+        return accumulator.joined(left, right)
+    base = accumulator.array() if isinstance(accumulator, Product) else accumulator
+    return Product(base, precision, [left], [right], _rows(left).shape[-1])
