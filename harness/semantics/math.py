@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import torch
 
-from harness.semantics.registry import floats, plain, register_table
-from harness.semantics.types import Array, unsigned
+from harness.semantics.conversions import convert_float
+from harness.semantics.registry import ElementwiseFunction, elementwise, floats, plain, register_table
+from harness.semantics.types import NARROW_FLOATS, Array, Signature, unsigned
 
 
 def through_torch(function: Callable[..., torch.Tensor]) -> Callable[..., Array]:
@@ -35,27 +38,87 @@ def reciprocal_sqrt(values: Array) -> Array:
 
 
 def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
-    """a * b + c rounded once: exact product in f64 for f32; f64 goes through error-free transforms."""
+    """a * b + c rounded once, for f32 and f64."""
     if a.dtype == np.float64:
         return _fma_float64(a, b, c)
-    product = a.astype(np.float64) * b.astype(np.float64)
-    total = product + c
-    return _round_sum_to_float32(product, c.astype(np.float64), total).astype(np.float32)
+    return _multiply_add_to_odd(a, b, c).astype(np.float32)
 
 
-def _round_sum_to_float32(product: Array, addend: Array, total: Array) -> Array:
-    """`total` nudged to odd where it is inexact, so that rounding it to f32 rounds the exact sum once."""
-    virtual = total - product
-    error = (product - (total - virtual)) + (addend - virtual)
+def _narrow_multiply_add(kind: str) -> ElementwiseFunction:
+    return lambda a, b, c: convert_float(_multiply_add_to_odd(a, b, c), kind)
+
+
+def _multiply_add_to_odd(a: Array, b: Array, c: Array) -> Array:
+    """a * b + c of f32 or narrower floats as f64 rounded to odd: rounding that to f32 or narrower rounds the
+    exact sum once (Boldo and Melquiond, 2005)."""
+    product = a.astype(np.float64) * b.astype(np.float64)  # exact
+    addend = c.astype(np.float64)
+    total = product + addend
+    error = _sum_error(product, addend, total)
     bits = total.view(np.int64)
     inexact = (error != 0) & np.isfinite(total) & (bits & 1 == 0)
     towards = np.where((error > 0) == (total > 0), bits + 1, bits - 1)
     return np.where(inexact, towards, bits).view(np.float64)
 
 
+def _sum_error(left: Array, right: Array, total: Array) -> Array:
+    """What rounding took from left + right (Knuth's two-sum): exact."""
+    virtual = total - left
+    return (left - (total - virtual)) + (right - virtual)
+
+
 def _fma_float64(a: Array, b: Array, c: Array) -> Array:
-    wide = a.astype(np.longdouble) * b.astype(np.longdouble) + c.astype(np.longdouble)
-    return wide.astype(np.float64)
+    """Exact product and sum as unevaluated pairs of long doubles; rational arithmetic where those are no wider."""
+    if np.finfo(np.longdouble).nmant < 63:
+        return np.vectorize(_rational_multiply_add, otypes=[np.float64])(a, b, c)
+    rough = a * b + c
+    a, b, c = np.broadcast_arrays(a, b, c)
+    addend = c.astype(np.longdouble)
+    product, product_rest = _exact_product(a, b)
+    inner = addend + product_rest
+    outer = product + inner
+    tail = _sum_error(addend, product_rest, inner)
+    tail_high = _sum_error(product, inner, outer)
+    correction = tail + tail_high
+    total = outer + correction
+    error = _sum_error(outer, correction, total)
+    error = np.where(error != 0, error, _sum_error(tail, tail_high, correction))
+    result = _decided(total, error)
+    plain = ~np.isfinite(product_rest) | ~np.isfinite(c) | (total == 0)
+    return np.where(plain, np.where(total == 0, (product + addend).astype(np.float64), rough), result)
+
+
+def _exact_product(a: Array, b: Array) -> tuple[Array, Array]:
+    """a * b of f64 as the sum of two long doubles: halves of 26 and 27 bits have exact products (Dekker)."""
+    wide_a, wide_b = a.astype(np.longdouble), b.astype(np.longdouble)
+    high_a, high_b = (
+        (np.ascontiguousarray(values).view(np.int64) & ~0x7FFFFFF).view(np.float64).astype(np.longdouble)
+        for values in (a, b)
+    )
+    low_a, low_b = wide_a - high_a, wide_b - high_b
+    product = wide_a * wide_b
+    rest = ((high_a * high_b - product) + high_a * low_b + low_a * high_b) + low_a * low_b
+    return product, rest
+
+
+def _decided(total: Array, error: Array) -> Array:
+    """`total` (long double) as f64; where it is the middle of two f64, the sign of `error` says which one."""
+    near = total.astype(np.float64)
+    other = np.nextafter(near, np.where(total > near, np.inf, -np.inf))
+    middle = (near.astype(np.longdouble) + other.astype(np.longdouble) == 2 * total) & (error != 0)
+    return np.where(middle, np.where(error > 0, np.maximum(near, other), np.minimum(near, other)), near)
+
+
+def _rational_multiply_add(a: float, b: float, c: float) -> float:
+    if not all(map(math.isfinite, (a, b, c))):
+        return a * b + c
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    if exact == 0:
+        return a * b + c  # its sign is that of the rounded sum
+    try:
+        return exact.numerator / exact.denominator
+    except OverflowError:
+        return math.copysign(math.inf, exact)
 
 
 def high_multiply_unsigned(left: Array, right: Array) -> Array:
@@ -145,6 +208,14 @@ FLOAT_FUNCTIONS: dict[str, Any] = {
 }
 
 register_table({f"math.{name}": function for name, function in FLOAT_FUNCTIONS.items()}, floats)
+
+
+@elementwise("math.fma")
+def _fma(signature: Signature) -> ElementwiseFunction:
+    """Not through f32 for narrow floats: the sum would be rounded twice."""
+    return _narrow_multiply_add(signature.result) if signature.result in NARROW_FLOATS else fused_multiply_add
+
+
 register_table(
     {
         "math.absi": np.abs,
