@@ -39,6 +39,7 @@ HARDWARE_TRAPS: tuple[tuple[str, type[Trap]], ...] = (
     ("an illegal memory access was encountered", OutOfBounds),
     ("misaligned address", Misaligned),
     ("device-side assert triggered", AssertionTrap),
+    ("an illegal instruction was encountered", Trap),
 )
 
 
@@ -107,6 +108,13 @@ def _pass_failure(error: Exception, context: Context) -> PassFailed | None:
     return kind(diagnostic or "a pass failed and gave no reason", where)
 
 
+def _assembler_failure(error: Exception, context: Context) -> PassFailed | None:
+    """NVIDIA's assembler refused what Triton generated: the compiler's fault, not the kernel's."""
+    if type(error).__name__ != "PTXASError":
+        return None
+    return PassFailed(next((line.strip() for line in str(error).splitlines() if line.strip()), "ptxas failed"))
+
+
 def _hardware_trap(error: Exception, context: Context) -> Trap | None:
     if not isinstance(error, RuntimeError):
         return None
@@ -131,6 +139,7 @@ def _interpreter_error(error: Exception, context: Context) -> HarnessError | Non
 _TRANSLATIONS: tuple[Callable[[Exception, Context], HarnessError | None], ...] = (
     _compilation_error,
     _pass_failure,
+    _assembler_failure,
     _hardware_trap,
     _interpreter_error,
 )

@@ -9,10 +9,10 @@ import pytest
 import torch
 import triton
 import triton.language as tl
-from triton.runtime.errors import InterpreterError
+from triton.runtime.errors import InterpreterError, PTXASError
 
 from harness.cases.location import SourceLocation
-from harness.errors import AssertionTrap, Misaligned, OutOfBounds, Refusal
+from harness.errors import AssertionTrap, Misaligned, OutOfBounds, PassFailed, Refusal, Trap
 from harness.npu.activation import npu_driver_active
 from harness.targets.failures import Context, failure_of, first_diagnostic, translated
 
@@ -106,6 +106,7 @@ def test_a_failed_pass_takes_its_reason_from_stderr(log: str, kind: str, message
         ("CUDA error: an illegal memory access was encountered", OutOfBounds),
         ("CUDA error: misaligned address", Misaligned),
         ("CUDA error: device-side assert triggered", AssertionTrap),
+        ("CUDA error: an illegal instruction was encountered", Trap),
     ],
 )
 def test_what_hardware_reports_as_text_is_a_trap(text: str, kind: type):
@@ -125,6 +126,10 @@ def test_what_the_interpreter_wraps_is_unwrapped(cause: Exception, kind: type):
         raise InterpreterError(repr(cause)) from cause
     except InterpreterError as error:
         assert isinstance(translated(error, Context("simulate")), kind)
+
+
+def test_what_the_assembler_refuses_is_the_compilers_failure():
+    assert isinstance(translated(PTXASError("bad PTX"), Context("frontend")), PassFailed)
 
 
 def test_out_of_memory_has_its_own_kind_and_anything_else_keeps_its_name():
