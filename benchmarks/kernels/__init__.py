@@ -1,0 +1,1 @@
+"""The kernels that are measured, each at a size people use, with its torch counterpart."""
