@@ -10,7 +10,7 @@ from typing import Any
 from harness.executor.api import LaunchResult
 from harness.executor.memory import Memory
 from harness.npu.arguments import bind_arguments
-from harness.npu.session import LaunchRecord, current_session
+from harness.npu.session import LaunchRecord, Session, current_session
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,18 @@ class LoadedKernel:
 
     def launch(self, grid: tuple[int, int, int], signature: Mapping[str, Any], values: Sequence[Any]) -> LaunchResult:
         """Executes the kernel over a grid (x, y, z) and tells the current session. Raises Trap or UsageError."""
+        session = current_session()
+        if session.transform is None:
+            return self._launch(session, grid, signature, values)
+        # Transformed at each launch and not when loaded, so that no cache, Triton's or ours, ever holds the result.
+        transformed = load_kernel(self.name, session.transform(self.text).encode())
+        return transformed._launch(session, grid, signature, values)
+
+    def _launch(
+        self, session: Session, grid: tuple[int, int, int], signature: Mapping[str, Any], values: Sequence[Any]
+    ) -> LaunchResult:
         from harness.executor import launch
 
-        session = current_session()
         memory = Memory()
         for allocation in session.memory.allocations:
             memory.add(allocation)

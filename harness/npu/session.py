@@ -42,6 +42,8 @@ class Session:
     options   how to execute
     enter_stage   called with "ttir", "encode", "simulate" as a launch gets there
     keep_ir   called with a stage and the IR it is given; None where nobody wants the text
+    transform called with the text of a program that is about to run; what it returns runs instead. For
+              questions about the harness ("would this miscompile be seen?"); None runs what was compiled
     emit      receives the lines of `tl.device_print` of one launch
     benchmark_runs   timed runs of each configuration of an autotuned kernel
     launches  every launch so far, in order
@@ -51,6 +53,7 @@ class Session:
     options: ExecutorOptions = field(default_factory=ExecutorOptions)
     enter_stage: Callable[[str], None] = _ignore
     keep_ir: Callable[[str, str], None] | None = None
+    transform: Callable[[str], str] | None = None
     emit: Callable[[list[str]], None] = _print_lines
     benchmark_runs: int = 3
     launches: list[LaunchRecord] = field(default_factory=list)

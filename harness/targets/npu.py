@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -22,7 +22,8 @@ class ExecutedTarget:
     """`kernel[grid](...)` with the simulated NPU as Triton's device.
 
     Decorators, specialisation and caching are Triton's own. `arch` picks the passes that run between the
-    front end and the executor (`harness.npu.backend.compiler.PIPELINES`).
+    front end and the executor (`harness.npu.backend.compiler.PIPELINES`). `transform` changes each program
+    on its way to the executor: see `harness.npu.session`.
     """
 
     name: str
@@ -31,6 +32,7 @@ class ExecutedTarget:
     stages: tuple[str, ...] = ("ttir", "encode", "simulate")
     simulated: bool = True
     environment: Mapping[str, str] = field(default_factory=dict)
+    transform: Callable[[str], str] | None = None
 
     def check(self) -> None:
         from triton import knobs
@@ -50,6 +52,7 @@ class ExecutedTarget:
             options=context.executor,
             enter_stage=context.enter_stage,
             keep_ir=context.keep_ir,
+            transform=self.transform,
             emit=_keep_quiet,
             benchmark_runs=1,
         )

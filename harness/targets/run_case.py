@@ -37,10 +37,16 @@ def run_case(
     `enter_stage` hears each stage as it begins, so that the last one is known should this process die.
     Raises UsageError for a target that is unknown or cannot run here: that is no finding about the case.
     """
-    place = target_named(target)
-    place.check()
+    return run_case_on(instance, node_id, target_named(target), options, enter_stage)
+
+
+def run_case_on(
+    instance: CaseInstance, node_id: str, target: Target, options: RunOptions, enter_stage: EnterStage
+) -> Evidence:
+    """`run_case` on a target that need not be in the registry. Raises UsageError when it cannot run here."""
+    target.check()
     with stderr_log() as log:
-        return _Run(instance, place, options, Evidence(node_id, target), enter_stage, log).run()
+        return _Run(instance, target, options, Evidence(node_id, target.name), enter_stage, log).run()
 
 
 @dataclass
