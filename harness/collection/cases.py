@@ -50,7 +50,7 @@ class KernelFile(pytest.File):
                 node_id = f"{self.nodeid}::{name}"
                 yield KernelItem.from_parent(self, name=name, nodeid=node_id, summary=summary, target=target)
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, (CaseError, EnvironmentFailed)):
             return str(excinfo.value)
         return super().repr_failure(excinfo)
@@ -78,14 +78,14 @@ class KernelItem(pytest.Item):
         if verdict.evidence.output:
             self.add_report_section("call", "stdout", verdict.evidence.output)
         if verdict.is_failure:
-            settings = self.config.stash[SETTINGS]
-            raise CaseFailed(verdict, failure_text(verdict, settings, verbose=self.config.getoption("verbose") > 0))
+            text = failure_text(verdict, self.config.stash[SETTINGS], verbose=self.config.option.verbose > 0)
+            raise CaseFailed(verdict, text)
         if verdict.outcome != "pass":
             raise pytest.skip.Exception(verdict.summary, _use_item_location=True)
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if not isinstance(excinfo.value, CaseFailed):
-            return super().repr_failure(excinfo)
+            return super().repr_failure(excinfo, style)
         verdict = excinfo.value.verdict
         shown = excinfo.getrepr(style="value")
         if shown.reprcrash is not None:  # what pytest's short summary and its JUnit file print

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness import errors
 from harness.cases.evidence import BufferEvidence, Finding, Verdict
 from harness.collection.settings import Settings
 from harness.reports import folder_name
@@ -54,9 +55,9 @@ def _finding(finding: Finding) -> list[str]:
 
 
 def _trace(verdict: Verdict, verbose: bool) -> list[str]:
-    """The traceback, where the message alone does not say which line to look at."""
+    """The traceback of an error that is not the harness's own: those say all there is to say."""
     failure = verdict.evidence.failure
-    if failure is None or not failure.traceback or (failure.where and not verbose):
+    if failure is None or not failure.traceback or (hasattr(errors, failure.kind) and not verbose):
         return []
     # Without the lines of carets under the code.
     lines = [line for line in failure.traceback.rstrip().splitlines() if line.strip("^~ ")]

@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ class Settings:
     @classmethod
     def of(cls, config: pytest.Config) -> Settings:
         """Reads the configuration; what cannot be used was refused by the option parser."""
-        option = config.getoption
+        option: Any = config.getoption
         folders = config.getini("kernel_paths") or [config.rootpath / DEFAULT_FOLDER]
         strict = option("strict_gate")
         return cls(

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from harness.cases.evidence import Evidence, Failure
 from harness.cases.loading import find_instance, summarise
 from harness.cases.location import SourceLocation
-from harness.errors import CaseError, HarnessError
+from harness.errors import CaseError, EnvironmentFailed, HarnessError, UsageError
 from harness.isolation import wire
 from harness.isolation.messages import CaseRequest, Spawn, Stage
 
@@ -122,6 +122,9 @@ def failure_of(error: BaseException, stage: str) -> Failure:
         return Failure(stage, f"Exit:{code}", f"the case called sys.exit({error.code!r})", traceback=trace)
     if is_out_of_memory(error):
         return Failure(stage, "OutOfMemory", f"{type(error).__name__}: {error}", traceback=trace)
+    if isinstance(error, UsageError):
+        # The target cannot run here, or there is none of that name: no finding about the case.
+        return Failure(stage, EnvironmentFailed.__name__, error.what, error.where, error.hint, trace)
     if isinstance(error, HarnessError):
         return Failure(stage, type(error).__name__, error.what, error.where, error.hint, trace)
     return Failure(stage, type(error).__name__, f"{type(error).__name__}: {error}", traceback=trace)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from harness.cases.options import RunOptions
 
-
 RUNNER = "harness.targets:run_case"
 
 

@@ -40,12 +40,11 @@ class Zygote:
 
     def serve(self) -> None:
         while True:
-            handles = {one.handle: one for one in self.children.values()}
-            readable, _, _ = select.select([self.control, *handles], [], [])
-            for ready in readable:
-                if ready is not self.control:
-                    self._bury(handles[ready])
-            if self.control in readable and not self._obey():
+            control = self.control.fileno()
+            readable, _, _ = select.select([control, *(one.handle for one in self.children.values())], [], [])
+            for ended in [one for one in self.children.values() if one.handle in readable]:
+                self._bury(ended)
+            if control in readable and not self._obey():
                 return
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from harness.cases.evidence import BufferEvidence, Evidence, LaunchEvidence, Mismatch
 from harness.cases.kernel_case import CaseInstance
 from harness.cases.options import RunOptions
-from harness.errors import OutOfBounds, Refusal
+from harness.errors import OutOfBounds, Refusal, UsageError
 
 EnterStage = Callable[[str], None]
 
@@ -101,6 +101,10 @@ def _refuse(options: RunOptions) -> None:
     raise Refusal("the kernel needs more scratchpad than there is")
 
 
+def _find_no_device(options: RunOptions) -> None:
+    raise UsageError("this target needs a device")
+
+
 def _fail_untyped(options: RunOptions) -> None:
     raise ValueError("unforeseen")
 
@@ -156,6 +160,7 @@ DEEDS: dict[str, Callable[[RunOptions], str | None]] = {
     "trap": _trap,
     "refuse": _refuse,
     "untyped": _fail_untyped,
+    "no-device": _find_no_device,
     "close-descriptors": _close_every_descriptor,
     "write-to-descriptors": _write_to_every_descriptor,
     "leave-process": _leave_a_process_behind,

@@ -64,6 +64,7 @@ def run(runner: IsolatedRunner, case_file: Path, deed: str, timeout: float = 60.
         ("kill-zygote", "EnvironmentFailed"),
         ("trap", "OutOfBounds"),
         ("untyped", "ValueError"),
+        ("no-device", "EnvironmentFailed"),
     ],
 )
 def test_a_death_is_named_and_costs_one_case(runner: IsolatedRunner, case_file: Path, deed: str, kind: str) -> None:

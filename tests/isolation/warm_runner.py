@@ -1,6 +1,9 @@
 """The misbehaving runner with the warm-up that real runs have."""
 
+import misbehaviour
+
 from harness.targets.warm_up import warm_up
-from misbehaviour import run
+
+run = misbehaviour.run
 
 __all__ = ["run", "warm_up"]
