@@ -35,15 +35,11 @@ class Use(NamedTuple):
     at: int
 
 
-def _angles(depth: int) -> str:
-    inner = rf"(?:{_angles(depth - 1)}[^<>\n]*)*" if depth else ""
-    return rf"<[^<>\n]*{inner}>"
-
-
 _COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')
 _SPACE = re.compile(r"\s*")
 _USE = re.compile(r"\s*%([\w$.-]+)(?:#(\d+))?")
-_TYPE = re.compile(rf"\s*(!?[A-Za-z_][\w$.]*(?:{_angles(5)})?)(?![\w$.<])")
+_TYPE = re.compile(r"\s*(!?[A-Za-z_][\w$.]*)")
+_BRACKET = re.compile(r"[<>\n]")
 _TENSOR = re.compile(r"tensor<((?:\d+x)+)([a-z]\w*|!tt\.ptr<[^<>,]*>)>")
 _DICTIONARY = re.compile(r'\s*(\{(?:[^{}"\n]|"(?:[^"\\\n]|\\.)*")*\})')
 _CONSTANT = re.compile(r"\s*((?:true|false|-?[\w.+-]+ : \w+))(?=\s+loc\(|\s*\n)")
@@ -263,23 +259,36 @@ class Reader(Parser):
         match = _TYPE.match(self.text, self.at)
         if match is None:
             return self.delegate(self.parse_type)
-        known = self._types.get(match[1])
+        start, end = match.start(1), self._type_end(match.end())
+        key = self.text[start:end]
+        known = self._types.get(key)
         if known is not None:
-            self.at = match.end()
+            self.at = end
             return known
-        value = self._new_type(match)
-        if self._stopped_after(match.end()):
-            self._types[match[1]] = value
+        value = self._new_type(key, start)
+        if self._stopped_after(end):
+            self._types[key] = value
         return value
 
-    def _new_type(self, match: re.Match[str]) -> Attribute:
+    def _type_end(self, at: int) -> int:
+        """Past the `<...>` that begins here, if one does. A guess: only a read that stops there is kept."""
+        if not self.text.startswith("<", at):
+            return at
+        depth = 0
+        for bracket in _BRACKET.finditer(self.text, at):
+            depth += {"<": 1, ">": -1}.get(bracket[0], -depth)
+            if depth == 0:
+                return bracket.end()
+        return at
+
+    def _new_type(self, text: str, start: int) -> Attribute:
         """Tensors without an encoding are most of a kernel's types; the rest is xDSL's."""
-        tensor = _TENSOR.fullmatch(match[1])
+        tensor = _TENSOR.fullmatch(text)
         if tensor is None:
             return self.delegate(self.parse_type)
-        self.at = match.start(1) + tensor.start(2)
+        self.at = start + tensor.start(2)
         element = self.value_type()
-        self.at = match.end()
+        self.at = start + len(text)
         return TensorType(element, [int(extent) for extent in tensor[1][:-1].split("x")])
 
     def _stopped_after(self, end: int) -> bool:
