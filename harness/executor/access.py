@@ -15,7 +15,7 @@ import numpy as np
 from harness.cases.location import SourceLocation
 from harness.errors import IllegalAccess, Misaligned, OutOfBounds
 from harness.executor.memory import Allocation
-from harness.executor.strided import Window, even_spacing, window
+from harness.executor.strided import Window, even_spacing, overlapping, window
 from harness.executor.products import Shared, distinct
 from harness.executor.values import Affine, Box, Pointer, affine_from_rest, dense, narrowed
 from harness.semantics.types import Array
@@ -282,6 +282,7 @@ class _Windows:
 
     def __init__(self, allocation: Allocation, dtype: np.dtype[Any], starts: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:  # fmt: skip
         spacing = even_spacing(starts)
+        self.allocation, self.starts, self.strides = allocation, starts, strides
         self.index: Array | None = None
         self.rows = starts.size
         self.shape = shape
@@ -318,6 +319,14 @@ class _Windows:
 
     def write(self, values: Array) -> None:
         """Writes (rows|1, *window); of rows that overlap, the last one wins."""
+        one_row = self.view.shape[1:] if self.index is not None else ()
+        if values.size > 1 and (
+            overlapping(self.view.shape, self.view.strides, self.view.itemsize)
+            if self.index is None
+            else overlapping(one_row, self.view.strides[1:], self.view.itemsize)
+        ):
+            self._write_in_order(values)
+            return
         if self.index is not None:
             self.view[self.index] = values
             return
@@ -325,6 +334,16 @@ class _Windows:
             self.view[...] = values.reshape(values.shape[1:])
             return
         self.view[...] = values if len(self.counts) == 1 else values.reshape(*self.counts, *values.shape[1:])
+
+    def _write_in_order(self, values: Array) -> None:
+        """Element by element: NumPy goes over the axes of a strided array in an order of its own."""
+        memory, skip = typed(self.allocation, self.view.dtype)
+        index = self.starts.reshape(-1, *(1,) * len(self.shape)) - skip
+        for axis, (extent, stride) in enumerate(zip(self.shape, self.strides, strict=True)):
+            column = [1] * index.ndim
+            column[axis + 1] = extent
+            index = index + (np.arange(extent, dtype=np.int64) * stride).reshape(column)
+        memory[index.reshape(-1) // self.view.itemsize] = np.broadcast_to(values, index.shape).reshape(-1)
 
 
 def _check_rows(rows: _Rows, split: _Split, access: AccessType, pointer: Pointer, mask: Any, context: Any) -> None:
@@ -561,7 +580,7 @@ def _ordered(values: Array, split: _Split) -> Array:
 def store(pointer: Pointer, values: Array, mask: Any, access: AccessType, context: Any) -> None:
     """Writes values (P|1, *dims) at the pointers where the mask is true; later programs win."""
     simple = window(pointer, mask, access, values)
-    if simple is not None and values.shape[0] <= simple.programs and _every_lane_moves(pointer, values):
+    if simple is not None and values.shape[0] <= simple.programs and _apart(simple, values):
         inner = values[_window_of(values, tuple(map(slice, simple.lower, simple.upper)))]
         if inner.shape[0] == 1 or len(simple.counts) == 1:
             simple.view[...] = inner if simple.counts else inner[0]
@@ -571,11 +590,9 @@ def store(pointer: Pointer, values: Array, mask: Any, access: AccessType, contex
     if _too_many_groups(mask):
         mask = mask.array()
     offset = _as_affine(pointer.offset)
-    split = _split(_varying_like(offset, values, access.extents), mask, access.extents)
+    split = _split(offset, mask, access.extents, values)
     order = (0, *(axis + 1 for axis in split.index_axes), *(axis + 1 for axis in split.window_axes))
     moved = values.transpose(order)
-    rows = int(np.prod(split.row_shape))
-    split, moved = _with_programs(split, moved, rows)
     tail = moved.shape[len(split.index_axes) + 1 :]
     head = moved.shape[: len(split.index_axes) + 1]
     data = moved.reshape(1, *tail) if all(n == 1 for n in head) else np.broadcast_to(moved, (*split.row_shape, *tail))
@@ -585,35 +602,9 @@ def store(pointer: Pointer, values: Array, mask: Any, access: AccessType, contex
         _store_group(group, data, chosen, split, access, pointer, mask, context)
 
 
-def _every_lane_moves(pointer: Pointer, values: Array) -> bool:
-    """Whether no two lanes of one program write different values to one address."""
-    strides = pointer.offset.strides  # type: ignore[union-attr]
-    return all(stride or values.shape[axis + 1] == 1 for axis, stride in enumerate(strides))
-
-
-def _varying_like(offset: Affine, values: Array, extents: tuple[int, ...]) -> Affine:
-    """Along an axis where the address stands still but the value varies, lanes write in order: an index axis."""
-    still = [
-        axis
-        for axis in range(len(extents))
-        if offset.strides[axis] == 0
-        and values.shape[axis + 1] > 1
-        and (offset.rest is None or offset.rest.shape[axis + 1] == 1)
-    ]
-    if not still:
-        return offset
-    shape = [1] * (len(extents) + 1)
-    for axis in still:
-        shape[axis + 1] = extents[axis]
-    zeros = np.zeros(shape, np.int64)
-    return offset.replaced(rest=zeros if offset.rest is None else offset.rest + zeros)
-
-
-def _with_programs(split: _Split, moved: Array, rows: int) -> tuple[_Split, Array]:
-    """Values of P programs written to one address each: the last program's stay."""
-    if split.row_shape[0] >= moved.shape[0]:
-        return split, moved
-    return split, moved[-1:]
+def _apart(simple: Window, values: Array) -> bool:
+    """Whether it does not matter in which order the elements are written."""
+    return values.size == 1 or not overlapping(simple.view.shape, simple.view.strides, simple.view.itemsize)
 
 
 def _store_group(

@@ -156,7 +156,7 @@ def _while(planner: Planner, operation: Operation) -> Step:
     before = planner.region(operation.regions[0])
     after = planner.region(operation.regions[1])
     condition, *passed = before.yields
-    free = (*before.free, *after.free)
+    free = tuple(dict.fromkeys((*before.free, *after.free)))
 
     def run(context: Context, frame: Frame) -> None:
         alive = np.arange(context.programs)

@@ -34,6 +34,16 @@ def even_spacing(starts: Array) -> tuple[tuple[int, ...], tuple[int, ...]] | Non
     return (count // inner, inner), (int(outer[0]), step)
 
 
+def overlapping(extents: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
+    """Whether elements of a strided array may share bytes; never False where they do."""
+    reach = itemsize
+    for stride, extent in sorted((abs(s), n) for s, n in zip(strides, extents, strict=True) if n > 1):
+        if stride < reach:
+            return True
+        reach += stride * (extent - 1)
+    return False
+
+
 class Window:
     """One strided array over an allocation: axes `counts` of the programs, then the tensor's window.
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from harness.semantics import elementwise_function, numpy_dtype
 from harness.semantics.types import Array, Signature
 
 WIDTHS = (8, 16, 32, 64)
+# The same examples on every run, however busy the machine.
+EXAMPLES = settings(max_examples=25, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def call(name: str, operands: str | tuple[str, ...], result: str, *arrays: Array, **attributes: Any) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from op_call import WIDTHS, call, integers, raw, same_bits, wrapped
+from op_call import EXAMPLES, WIDTHS, call, integers, raw, same_bits, wrapped
 
 from harness.semantics import numpy_dtype
 from harness.semantics.types import Array
@@ -162,6 +162,7 @@ def exactly(value: int, element: str) -> float:
 
 
 @pytest.mark.parametrize("bits", WIDTHS)
+@EXAMPLES
 @given(values=st.data())
 def test_integer_to_float_rounds_once(bits: int, values: st.DataObject) -> None:
     numbers = values.draw(st.lists(integers(bits), min_size=1, max_size=8))
@@ -183,6 +184,7 @@ def test_i1_to_float(target: str) -> None:
     assert call("arith.sitofp", "i1", target, bits).astype(np.float64).tolist() == [0.0, -1.0]
 
 
+@EXAMPLES
 @given(value=st.floats(width=32))
 @example(value=1 + 2.0**-11)
 @example(value=1 + 3 * 2.0**-11)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from op_call import EXAMPLES
 
 from harness.errors import UnsupportedOp
 from harness.semantics.conversions import round_to_tf32
@@ -15,6 +16,7 @@ from harness.semantics.dot import decode_scaled, dot_float, dot_integer
 E2M1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6]
 
 
+@EXAMPLES
 @given(seed=st.integers(0, 1 << 32), depth=st.sampled_from([1, 16, 1024, 4096]))
 def test_int8_products_are_exact_and_wrap(seed: int, depth: int) -> None:
     numbers = np.random.default_rng(seed)

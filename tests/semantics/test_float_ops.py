@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from op_call import call, same_bits
+from op_call import EXAMPLES, call, same_bits
 
 from harness.semantics import numpy_dtype
 from harness.semantics.tensor import combiner_for
@@ -131,6 +131,7 @@ def in_range(value: Fraction, kind: str) -> bool:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@EXAMPLES
 @given(data=st.data())
 def test_arithmetic_rounds_once(kind: str, data: st.DataObject) -> None:
     a, b = data.draw(finite(kind)), data.draw(finite(kind))
@@ -154,6 +155,7 @@ def fused(kind: str, a: float, b: float, c: float) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@EXAMPLES
 @given(data=st.data())
 def test_fma_rounds_once(kind: str, data: st.DataObject) -> None:
     a, b, c = (data.draw(finite(kind)) for _ in range(3))
@@ -162,6 +164,7 @@ def test_fma_rounds_once(kind: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@EXAMPLES
 @given(data=st.data())
 def test_fma_at_middles_between_two_results(kind: str, data: st.DataObject) -> None:
     """The product ends in half a unit of the sum, and something much smaller tips the balance."""
@@ -195,6 +198,7 @@ def test_fma_keeps_special_values() -> None:
     assert call("math.fma", "f64", "f64", huge, np.array([2.0]), -huge)[0] == huge[0]
 
 
+@EXAMPLES
 @given(value=st.floats(allow_nan=True))
 @example(value=0.49999999999999994)
 @example(value=4503599627370497.5)

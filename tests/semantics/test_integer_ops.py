@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from op_call import WIDTHS, call, integers, raw, wrapped
+from op_call import EXAMPLES, WIDTHS, call, integers, raw, wrapped
 
 Exact = Callable[[int, int, int], int]
 
@@ -80,6 +80,7 @@ def array(values: list[int], bits: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("bits", WIDTHS)
+@EXAMPLES
 @given(data=st.data())
 def test_binary_ops(bits: int, data: st.DataObject) -> None:
     left, right = operands(data, bits)
@@ -100,6 +101,7 @@ def test_binary_ops_on_i1(name: str) -> None:
 
 
 @pytest.mark.parametrize("bits", WIDTHS)
+@EXAMPLES
 @given(data=st.data())
 def test_unary_ops(bits: int, data: st.DataObject) -> None:
     values = data.draw(st.lists(integers(bits), min_size=1, max_size=8))
@@ -109,6 +111,7 @@ def test_unary_ops(bits: int, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("bits", (1, *WIDTHS))
+@EXAMPLES
 @given(data=st.data())
 def test_comparisons(bits: int, data: st.DataObject) -> None:
     left, right = operands(data, bits) if bits > 1 else ([0, 0, -1, -1], [0, -1, 0, -1])
@@ -118,6 +121,7 @@ def test_comparisons(bits: int, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("source", (1, *WIDTHS))
+@EXAMPLES
 @given(data=st.data())
 def test_width_changes(source: int, data: st.DataObject) -> None:
     values = data.draw(st.lists(integers(source), min_size=1, max_size=8)) if source > 1 else [0, -1]
@@ -132,6 +136,7 @@ def test_width_changes(source: int, data: st.DataObject) -> None:
                 assert call(name, f"i{source}", f"i{target}", array(values, source)).tolist() == want, (name, target)
 
 
+@EXAMPLES
 @given(data=st.data())
 def test_signed_upper_half_of_a_product(data: st.DataObject) -> None:
     for bits, symbol in ((32, "__nv_mulhi"), (64, "__nv_mul64hi")):
