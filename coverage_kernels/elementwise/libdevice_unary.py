@@ -2,7 +2,7 @@
 
 Written from Inductor's `TritonOverrides` (torch 2.13): each entry is a function, the interval its
 arguments are drawn from and torch's own. Triton turns each into a `tt.extern_elementwise` with the
-symbol `__nv_NAMEf` or `__nv_NAME`; the last case draws special values instead.
+symbol `__nv_NAMEf` or `__nv_NAME`; the second case draws special values instead.
 """
 
 import torch
@@ -10,15 +10,37 @@ import triton
 import triton.language as tl
 from triton.language.extra import libdevice
 
-from harness.cases import Buffer, KernelCase, Special, Tolerance, Uniform, case, empty
+from harness.cases import Buffer, KernelCase, Special, Uniform, Values, case, empty
 
 
 @triton.jit
-def libdevice_unary_kernel(x, out, n, FUNCTION: tl.constexpr, BLOCK: tl.constexpr):
+def libdevice_unary_kernel(x, wide_x, out, wide_out, n, FUNCTION: tl.constexpr, BLOCK: tl.constexpr):
+    """The fp32 and the fp64 function of one name."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     value = tl.load(x + at, mask=at < n, other=1.0)
+    wide_value = tl.load(wide_x + at, mask=at < n, other=1.0)
     tl.store(out + at, getattr(libdevice, FUNCTION)(value), mask=at < n)
+    tl.store(wide_out + at, getattr(libdevice, FUNCTION)(wide_value), mask=at < n)
 
+
+SPECIAL = Values(
+    (
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.5,
+        -0.5,
+        2.5,
+        float("nan"),
+        float("inf"),
+        float("-inf"),
+        3.4e38,
+        -3.4e38,
+        1.2e-38,
+        -1.2e-38,
+    )
+)
 
 FUNCTIONS = {
     "abs": (-4, 4, torch.abs),
@@ -56,35 +78,34 @@ FUNCTIONS = {
 }
 
 
-@case(function=list(FUNCTIONS), dtype=["fp32", "fp64"])
-def libdevice_unary(function, dtype):
-    low, high, reference = FUNCTIONS[function]
-    return KernelCase(
-        libdevice_unary_kernel,
-        grid=(4,),
-        args=dict(
-            x=Buffer(1000, dtype, fill=Uniform(low, high)), out=empty(1000, dtype), n=1000, FUNCTION=function, BLOCK=256
-        ),
-        reference=lambda x: reference(x),
-        tolerance=Tolerance(
-            "libdevice documents up to 6 ulp; near a zero of the function the error is absolute",
-            ulp=8,
-            absolute=2e-6 if dtype == "fp32" else 4e-15,
-        ),
-    )
-
-
-@case(function=["floor", "ceil", "trunc", "nearbyint", "sqrt", "exp", "log", "tanh", "asinh", "erf"], dtype=["fp32"])
-def libdevice_unary_of_special_values(function, dtype):
-    """NaN, infinities, extremes and signed zeros: functions of zero keep or lose its sign as IEEE says."""
+def libdevice_unary_case(function, fill, n):
     reference = FUNCTIONS[function][2]
     return KernelCase(
         libdevice_unary_kernel,
-        grid=(2,),
-        args=dict(x=Buffer(512, dtype, fill=Special()), out=empty(512, dtype), n=512, FUNCTION=function, BLOCK=256),
-        reference=lambda x: reference(x),
-        tolerance=Tolerance("libdevice documents up to 6 ulp", ulp=8, absolute=1e-30),
+        grid=(triton.cdiv(n, 256),),
+        args=dict(
+            x=Buffer(n, fill=fill),
+            wide_x=Buffer(n, "fp64", fill=fill),
+            out=empty(n),
+            wide_out=empty(n, "fp64"),
+            n=n,
+            FUNCTION=function,
+            BLOCK=256,
+        ),
+        reference=lambda x, wide_x: {"out": reference(x), "wide_out": reference(wide_x)},
     )
+
+
+@case(function=list(FUNCTIONS))
+def libdevice_unary(function):
+    low, high, _ = FUNCTIONS[function]
+    return libdevice_unary_case(function, Uniform(low, high), 1000)
+
+
+@case(function=["floor", "ceil", "trunc", "nearbyint", "sqrt", "exp", "log", "tanh", "asinh", "erf"])
+def libdevice_unary_of_special_values(function):
+    """NaN, infinities, zeros and extremes. No denormals: NVIDIA's fp32 functions take them for zero."""
+    return libdevice_unary_case(function, SPECIAL, 200)
 
 
 @triton.jit

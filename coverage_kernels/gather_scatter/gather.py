@@ -23,7 +23,7 @@ def embedding_kernel(index, table, out, width, row_stride, padding, BLOCK: tl.co
     tl.store(out + token * width + at, value, mask=at < width)
 
 
-@case(index=["int32", "int64"], dtype=["fp32", "bf16"], width=[16, 50])
+@case(index=["int32", "int64"], dtype=["bf16"], width=[16, 50])
 def embedding(index, dtype, width):
     """Row 3 is the padding row and reads as zero; the table's rows are padded."""
 
@@ -143,7 +143,7 @@ def tile_gather_kernel(
     tl.store(out + at, tl.gather(tile, tl.load(index + at), AXIS))
 
 
-@case(axis=[0, 1], longer=[False, True], dtype=["fp32", "fp16", "int64"])
+@case(axis=[0, 1], longer=[False, True], dtype=["fp16", "int64"])
 def tile_gather(axis, longer, dtype):
     """The index is as long as the tile along the axis, or twice as long."""
     shape = (16, 32)

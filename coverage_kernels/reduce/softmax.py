@@ -22,7 +22,7 @@ def softmax_kernel(x, out, x_stride, out_stride, cols, BLOCK: tl.constexpr):
     tl.store(out + row * out_stride + at, result.to(out.dtype.element_ty), mask=at < cols)
 
 
-@case(dtype=["fp32", "fp16", "bf16"], shape=[(62, 1000), (1, 7), (3, 1), (5, 64)])
+@case(dtype=["fp32", "bf16"], shape=[(62, 1000), (1, 7), (3, 1), (5, 64)])
 def softmax(dtype, shape):
     """The output's rows are padded: the holes must stay as they were."""
     rows, cols = shape

@@ -80,7 +80,7 @@ def sum_row_kernel(x, out, cols, BLOCK: tl.constexpr):
     tl.store(out + row, tl.sum(accumulator, axis=0).to(out.dtype.element_ty))
 
 
-@case(cols=[0, 1, 63, 64, 65, 1000], dtype=["fp32", "bf16"])
+@case(cols=[0, 1, 64, 1000], dtype=["fp32", "bf16"])
 def sum_of_a_long_row(cols, dtype):
     """Extents of zero, below, at and above the block of 64."""
     return KernelCase(

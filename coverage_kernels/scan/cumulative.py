@@ -23,7 +23,7 @@ def cumulated(x, axis, reverse):
     return x.flip(axis).cumsum(axis).flip(axis)
 
 
-@case(dtype=["fp64", "fp32", "fp16", "int32", "int64"], axis=[0, 1], reverse=[False, True])
+@case(dtype=["fp32", "fp16", "int64"], axis=[0, 1], reverse=[False, True])
 def cumsum(dtype, axis, reverse):
     return KernelCase(
         cumsum_kernel,
@@ -66,7 +66,7 @@ def cumprod_kernel(x, out, cols, REVERSE: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(out + row * cols + at, tl.cumprod(value, axis=0, reverse=REVERSE), mask=at < cols)
 
 
-@case(dtype=["fp32", "fp64", "int32", "int64"], reverse=[False, True])
+@case(dtype=["fp64", "int32"], reverse=[False, True])
 def cumprod(dtype, reverse):
     """Reversed, the masked lanes come first and must be neutral."""
     return KernelCase(
@@ -98,7 +98,7 @@ def long_cumsum_kernel(x, out, cols, x_stride, EXCLUSIVE: tl.constexpr, BLOCK: t
         carry += tl.sum(value, axis=0)
 
 
-@case(cols=[1, 64, 65, 500], exclusive=[False, True])
+@case(cols=[64, 65, 300], exclusive=[False, True])
 def long_cumsum(cols, exclusive):
     return KernelCase(
         long_cumsum_kernel,

@@ -96,7 +96,7 @@ def scalar_condition_kernel(x, out, n, limit, invert, BLOCK: tl.constexpr):
     tl.store(out + at, tl.where(scalar, vector, ~vector), mask=at < n)
 
 
-@case(limit=[0, 2, 9], invert=[False, True])
+@case(limit=[0, 2], invert=[False, True])
 def select_by_scalar(limit, invert):
     """A scalar condition from the program id picks between two bool vectors."""
 
