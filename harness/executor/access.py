@@ -433,7 +433,9 @@ def load_shared(pointer: Pointer, mask: Any, other: Array | None, access: Access
     if found is None:
         return load(pointer, mask, other, access, context)
     first, index = found
-    return Shared(load(narrowed(pointer, first), narrowed(mask, first), other, access, context), index)
+    # Row numbers of the narrowed access are those of the subset: a trap names the right program.
+    here = context.subset(first)
+    return Shared(load(narrowed(pointer, first), narrowed(mask, first), other, access, here), index)
 
 
 def _sharing(columns: list[Array], programs: int, access: AccessType, context: Any) -> tuple[Array, Array] | None:

@@ -20,6 +20,7 @@ from harness.executor.values import dense, merged, narrowed, spread
 from harness.ir import source_location
 from harness.semantics import numpy_dtype
 from harness.semantics.types import Array
+from harness.semantics.types import unsigned as read_unsigned
 
 
 def sub_frame(frame: Frame, slots: Sequence[int], chosen: Array) -> Frame:
@@ -93,12 +94,14 @@ def _for(planner: Planner, operation: Operation) -> Step:
     induction, *carried = body.arguments
 
     def trips(frame: Frame) -> Array:
-        low, high, by = (frame[slot].astype(np.int64) for slot in (lower, upper, step))
-        if unsigned and dtype.itemsize < 8:
-            mask = (1 << dtype.itemsize * 8) - 1
-            low, high, by = low & mask, high & mask, by & mask
+        low, high, by = (frame[slot] for slot in (lower, upper, step))
+        if unsigned:
+            low, high, by = (read_unsigned(bound) for bound in (low, high, by))
         # A step of zero or less never ends in MLIR's terms: it is undefined, and taken as no trip.
-        return np.where(by > 0, np.maximum(0, -((low - high) // np.maximum(by, 1))), 0)
+        runs = (by > 0) & (low < high)
+        # In unsigned arithmetic the distance of two 64-bit numbers does not overflow.
+        low, high, by = (bound.astype(np.uint64) for bound in (low, high, np.maximum(by, 1)))
+        return np.where(runs, (high - low - np.uint64(1)) // by + np.uint64(1), np.uint64(0))
 
     def run(context: Context, frame: Frame) -> None:
         counts = trips(frame)
@@ -227,7 +230,7 @@ def run_blocks(
         block = blocks[number]
         chosen, inner = _joined(waiting.pop(number))
         here = context if chosen.size == context.programs else context.subset(chosen)
-        here.count_step()
+        context.count_step()  # not the subset's own count, which starts anew with every subset
         block.run(here, inner)
         for way, subset, values in _ways(block, successors[number], inner):
             if way is None:
