@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.cases.evidence import Evidence, Failure, Verdict
 from harness.cases.loading import CaseSummary
-from harness.collection.settings import Settings
+from harness.collection.settings import DEFAULT_TARGET, Settings
 from harness.errors import EnvironmentFailed
 from harness.isolation import PRELOAD, RUNNER, CaseRequest, IsolatedRunner
 from harness.reports import folder_name
@@ -78,7 +78,8 @@ class Execution:
 
 
 def _environment_of(target: str) -> Mapping[str, str]:
-    # Imported when a case is about to run: it needs NumPy, and pytest's start does not.
+    if target == DEFAULT_TARGET:
+        return {}  # as its own module says; but that imports torch, which this process can do without
     from harness.targets.registry import target_named
 
     return target_named(target).environment

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-# Inner runs forget what they import, and NumPy cannot be imported twice.
-import harness.targets.registry  # noqa: F401
+# Imported here, since inner runs forget what they import, and NumPy cannot be imported twice.
+from harness.collection.settings import DEFAULT_TARGET
+from harness.targets.registry import target_named
 
 MISBEHAVIOUR = Path(__file__).parents[1] / "isolation"
 
@@ -189,6 +190,19 @@ def test_broken_files_are_errors_at_their_line_and_stop_nothing(suite: Suite) ->
     # A listed case that could not be collected is held against the run.
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert [one["kind"] for one in suite.record()["gate"]["problems"]] == ["not-run"]
+
+
+def test_the_default_target_needs_no_environment() -> None:
+    assert not target_named(DEFAULT_TARGET).environment
+
+
+def test_pytests_own_process_imports_no_torch(suite: Suite) -> None:
+    suite.add("good.py")
+    check = (
+        "def pytest_unconfigure():\n    import sys\n    assert not {'torch', 'triton', 'numpy'} & set(sys.modules)\n"
+    )
+    suite.pytester.makeconftest(CONFTEST + check)
+    assert suite.pytester.runpytest_subprocess("-n0").ret == pytest.ExitCode.OK
 
 
 def test_ordinary_tests_are_left_alone(pytester: pytest.Pytester) -> None:
