@@ -137,14 +137,34 @@ def fold(values: Array, axis: int, combiner: Combiner) -> Array:
     """All elements along `axis` combined. f16 halves the axis again and again, rounding every step as a tree
     of lanes does; the wider types use NumPy's own order."""
     if values.dtype == np.float16:
-        while values.shape[axis] > 1:
-            half = values.shape[axis] // 2
-            low, high, rest = np.split(values, [half, 2 * half], axis=axis)
-            values = np.concatenate((combiner.pair(low, high), rest), axis=axis)
-        return np.take(values, 0, axis=axis)
+        return _with_signed_zeros(_halved(values, axis, combiner), values, axis, combiner, np.logical_or.reduce)
     if combiner.unsigned and values.dtype != np.bool_:
         return combiner.pair.reduce(unsigned(values), axis=axis).view(values.dtype)
-    return combiner.pair.reduce(values, axis=axis, dtype=values.dtype)
+    if combiner.pair in (np.add, np.multiply) and values.dtype.kind == "f":
+        # NumPy adds in the order of memory: one layout, one result, whatever made the array.
+        values = np.ascontiguousarray(values)
+    result = combiner.pair.reduce(values, axis=axis, dtype=values.dtype)
+    return _with_signed_zeros(result, values, axis, combiner, np.logical_or.reduce)
+
+
+def _halved(values: Array, axis: int, combiner: Combiner) -> Array:
+    while values.shape[axis] > 1:
+        half = values.shape[axis] // 2
+        low, high, rest = np.split(values, [half, 2 * half], axis=axis)
+        values = np.concatenate((combiner.pair(low, high), rest), axis=axis)
+    return np.take(values, 0, axis=axis)
+
+
+def _with_signed_zeros(
+    result: Array, values: Array, axis: int, combiner: Combiner, anywhere: Callable[..., Array]
+) -> Array:
+    """Extremes of floats with the zeros that the op gives: -0.0 is less than 0.0, NumPy takes either.
+    `anywhere` is logical or as a reduction, or as an accumulation for a scan."""
+    if combiner.greatest is None or result.dtype.kind != "f" or result.all():
+        return result
+    wins = (values == 0) & (np.signbit(values) != combiner.greatest)
+    positive = anywhere(wins, axis=axis) == combiner.greatest
+    return np.where(result == 0, np.where(positive, 0.0, -0.0).astype(result.dtype), result)
 
 
 # --- scans -------------------------------------------------------------------------------------------------
@@ -186,7 +206,8 @@ def accumulate(values: Array, axis: int, combiner: Combiner) -> Array:
     """Every prefix along `axis` combined, from the first element on."""
     if combiner.unsigned and values.dtype != np.bool_:
         return combiner.pair.accumulate(unsigned(values), axis=axis).view(values.dtype)
-    return combiner.pair.accumulate(values, axis=axis, dtype=values.dtype)
+    result = combiner.pair.accumulate(values, axis=axis, dtype=values.dtype)
+    return _with_signed_zeros(result, values, axis, combiner, np.logical_or.accumulate)
 
 
 @op("tt.map_elementwise")

@@ -35,15 +35,15 @@ def _clamp(signature: Signature) -> ElementwiseFunction:
 
 @dataclass(frozen=True)
 class Combiner:
-    """A combiner NumPy can fold by itself: `fold` along an axis, `accumulate` along an axis, or pairwise.
+    """A combiner NumPy can fold by itself: `pair.reduce` or `pair.accumulate` along an axis, or pairwise.
 
-    `wide` says that narrow floats must be combined in f32 and rounded at every step, as the op does.
+    `greatest` says of extremes of floats that they are the greatest (True) or the least (False).
     """
 
     name: str
     pair: Any
     unsigned: bool = False
-    commutes: bool = True
+    greatest: bool | None = None
 
 
 COMBINERS: dict[str, Combiner] = {
@@ -51,10 +51,10 @@ COMBINERS: dict[str, Combiner] = {
     for combiner in (
         Combiner("arith.addf", np.add),
         Combiner("arith.mulf", np.multiply),
-        Combiner("arith.maximumf", np.maximum),
-        Combiner("arith.minimumf", np.minimum),
-        Combiner("arith.maxnumf", np.fmax),
-        Combiner("arith.minnumf", np.fmin),
+        Combiner("arith.maximumf", np.maximum, greatest=True),
+        Combiner("arith.minimumf", np.minimum, greatest=False),
+        Combiner("arith.maxnumf", np.fmax, greatest=True),
+        Combiner("arith.minnumf", np.fmin, greatest=False),
         Combiner("arith.addi", np.add),
         Combiner("arith.muli", np.multiply),
         Combiner("arith.maxsi", np.maximum),
