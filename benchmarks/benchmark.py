@@ -35,6 +35,11 @@ class Benchmark:
     why: str = ""
 
 
+def blocks(count: int, size: int) -> int:
+    """Blocks of `size` that hold `count` elements: `triton.cdiv`, which promises its callers no int."""
+    return -(-count // size)
+
+
 def benchmarks_of(module: str) -> list[Benchmark]:
     """The benchmarks that the module of this name defines, in its order."""
     found = vars(importlib.import_module(module)).values()

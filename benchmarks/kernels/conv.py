@@ -6,7 +6,7 @@ import torch.nn.functional as functional
 import triton
 import triton.language as tl
 
-from benchmarks.benchmark import Benchmark
+from benchmarks.benchmark import Benchmark, blocks
 from harness.cases import Buffer, KernelCase, empty
 from harness.cases.buffer import contiguous_strides
 
@@ -85,7 +85,7 @@ def _conv(geometry: Geometry, batch: int) -> KernelCase:
     pixels = batch * geometry.out_extent**2
     return KernelCase(
         conv_kernel,
-        grid=(triton.cdiv(pixels, 64), triton.cdiv(geometry.filters, 64), 1),
+        grid=(blocks(pixels, 64), blocks(geometry.filters, 64), 1),
         args=dict(
             X=Buffer(x_shape),
             W=Buffer(w_shape),

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from benchmarks.benchmark import Benchmark
+from benchmarks.benchmark import Benchmark, blocks
 from harness.cases import Buffer, KernelCase, empty
 
 ELEMENTS = 1 << 24
@@ -37,7 +37,7 @@ def add(scale: int) -> KernelCase:
     n = ELEMENTS * scale
     return KernelCase(
         add_kernel,
-        grid=(triton.cdiv(n, BLOCK),),
+        grid=(blocks(n, BLOCK),),
         args=dict(x=Buffer(n), y=Buffer(n), out=empty(n), n=n, BLOCK=BLOCK),
         reference=lambda x, y: x + y,
     )
@@ -47,7 +47,7 @@ def exp(scale: int) -> KernelCase:
     n = ELEMENTS * scale
     return KernelCase(
         exp_kernel,
-        grid=(triton.cdiv(n, BLOCK),),
+        grid=(blocks(n, BLOCK),),
         args=dict(x=Buffer(n), out=empty(n), n=n, BLOCK=BLOCK),
         reference=torch.exp,
     )
@@ -57,7 +57,7 @@ def gelu(scale: int) -> KernelCase:
     n = ELEMENTS * scale
     return KernelCase(
         gelu_kernel,
-        grid=(triton.cdiv(n, BLOCK),),
+        grid=(blocks(n, BLOCK),),
         args=dict(x=Buffer(n), out=empty(n), n=n, BLOCK=BLOCK),
         reference=lambda x: torch.nn.functional.gelu(x),
     )

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from benchmarks.benchmark import Benchmark
+from benchmarks.benchmark import Benchmark, blocks
 from harness.cases import Buffer, Constant, Integers, KernelCase, empty
 
 TILE = 64
@@ -40,7 +40,7 @@ def index_add(scale: int) -> KernelCase:
     rows, cols, targets = 16384 * scale, 128, 4096
     return KernelCase(
         index_add_kernel,
-        grid=(triton.cdiv(rows, 16),),
+        grid=(blocks(rows, 16),),
         args=dict(
             x=Buffer((rows, cols)),
             index=Buffer(rows, "int64", fill=Integers(0, targets)),

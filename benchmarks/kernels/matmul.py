@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from benchmarks.benchmark import Benchmark
+from benchmarks.benchmark import Benchmark, blocks
 from harness.cases import Buffer, KernelCase, empty
 
 
@@ -84,13 +84,13 @@ def matmul(scale: int) -> KernelCase:
 
 def masked(scale: int) -> KernelCase:
     m, n, k = 1000 * scale, 1000, 1000
-    grid = (triton.cdiv(n, 128), triton.cdiv(m, 128))
+    grid = (blocks(n, 128), blocks(m, 128))
     return _matmul(masked_kernel, (m, n, k), "fp32", grid, M=m, BM=128, BN=128, BK=32)
 
 
 def grouped(scale: int) -> KernelCase:
     m, n, k = 1024 * scale, 1024, 1024
-    grid = (triton.cdiv(n, 128) * triton.cdiv(m, 128),)
+    grid = (blocks(n, 128) * blocks(m, 128),)
     return _matmul(grouped_kernel, (m, n, k), "fp16", grid, M=m, BM=128, BN=128, BK=32, GROUP=8)
 
 

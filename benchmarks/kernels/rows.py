@@ -5,7 +5,7 @@ import torch.nn.functional as functional
 import triton
 import triton.language as tl
 
-from benchmarks.benchmark import Benchmark
+from benchmarks.benchmark import Benchmark, blocks
 from harness.cases import Buffer, KernelCase, Normal, Tolerance, empty
 
 EPSILON = 1e-5
@@ -106,7 +106,7 @@ def sum_columns(scale: int) -> KernelCase:
     rows, cols = 4096, 4096 * scale
     return KernelCase(
         sum_columns_kernel,
-        grid=(triton.cdiv(cols, 128),),
+        grid=(blocks(cols, 128),),
         args=dict(x=Buffer((rows, cols)), out=empty(cols), rows=rows, cols=cols, BLOCK_M=32, BLOCK_N=128),
         reference=lambda x: x.sum(0),
         reduction=rows,

@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from benchmarks.benchmark import Benchmark
+from benchmarks.benchmark import Benchmark, blocks
 from harness.cases import Buffer, KernelCase, empty
 
 
@@ -20,7 +20,7 @@ def double(scale: int) -> KernelCase:
     n = 50 * scale
     return KernelCase(
         double_kernel,
-        grid=(triton.cdiv(n, 16),),
+        grid=(blocks(n, 16),),
         args={"x": Buffer(n), "out": empty(n), "n": n, "BLOCK": 16},
         reference=lambda x: x * 2,
     )
