@@ -41,7 +41,7 @@ def splat(text: str, type_: TensorType) -> DenseIntOrFPElementsAttr:
     element = type_.element_type
     one = TensorType(element, [1])
     packed = DenseIntOrFPElementsAttr.from_list(one, [_number(text, element)])  # pyright: ignore
-    return DenseIntOrFPElementsAttr(type_, BytesAttr(packed.data.data * math.prod(type_.get_shape())))
+    return DenseIntOrFPElementsAttr(type_, BytesAttr(packed.data.data * math.prod(type_.get_shape())))  # pyright: ignore[reportArgumentType]
 
 
 def _number(text: str, element: Attribute) -> float | int:

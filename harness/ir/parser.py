@@ -10,6 +10,7 @@ from typing import NamedTuple
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.utils.exceptions import ParseError as XdslParseError
+from xdsl.utils.lexer import Span
 
 from harness.errors import HarnessError, ParseError
 from harness.ir.elements import Parsed
@@ -195,8 +196,8 @@ class ModuleParser(Reader):
             region.add_block(self._block())
         self.need("}")
         if self.forward_block_references:
-            name = next(iter(self.forward_block_references))
-            self.fail(f"block ^{name} is used but never defined")
+            name, spans = next(iter(self.forward_block_references.items()))
+            self.fail(f"block ^{name} is used but never defined", spans[0].start)
         self.ssa_values, self.blocks, self.forward_block_references = outer
         return region
 
@@ -247,5 +248,5 @@ class ModuleParser(Reader):
         name = match[1]
         if name not in self.blocks:
             self.blocks[name] = (Block(), None)
-            self.forward_block_references[name].append(self._current_token.span)
+            self.forward_block_references[name].append(Span(match.start(1), match.end(1), self.lexer.input))
         return self.blocks[name][0]

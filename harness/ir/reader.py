@@ -17,6 +17,9 @@ from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, TensorTy
 from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue
 from xdsl.parser import Parser
 from xdsl.parser.core import ForwardDeclaredValue
+from xdsl.parser.generic_parser import ParserState
+from xdsl.utils.lexer import Input
+from xdsl.utils.mlir_lexer import MLIRLexer
 
 from harness.cases.location import SourceLocation
 from harness.errors import ParseError, UnsupportedOp
@@ -46,6 +49,12 @@ _CONSTANT = re.compile(r"\s*((?:true|false|-?[\w.+-]+ : \w+))(?=\s+loc\(|\s*\n)"
 _SYMBOL = re.compile(r'\s*@(?:([A-Za-z_][\w$.]*)|"([^"\n]*)")')
 
 
+class _Lexer(MLIRLexer):
+    """xDSL's pattern for strings takes exponential time on one that is not closed; this one is linear."""
+
+    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*"')
+
+
 class Reader(Parser):
     """The text, and how far it has been read: `text` and `at`, an offset into it."""
 
@@ -62,7 +71,8 @@ class Reader(Parser):
         self._integers: dict[tuple[int, int], Attribute] = {}
         self._aliases: dict[str, int] = {}
         self._alias_ends: dict[str, int] = {}
-        super().__init__(registry.context(), self.text, name)
+        super().__init__(registry.context(), "", name)
+        self._parser_state = ParserState(_Lexer(Input(self.text, name)))
         self.locations = LocationReader(self)
 
     # Aliases: `#loc3 = loc(...)`, `#blocked = #ttg.blocked<...>`, `!type = ...`. They may be used before they are

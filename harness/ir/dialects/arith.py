@@ -49,7 +49,7 @@ def _flag_names(value: Attribute) -> list[str]:
     if not held:
         return ["none"]
     kinds = type(next(iter(held)))
-    names = [flag.value for flag in kinds if flag in held]
+    names = [flag.value for flag in kinds if flag in held]  # pyright: ignore[reportGeneralTypeIssues]
     return ["fast"] if kinds is FastMathFlag and len(names) == len(FastMathFlag) else names
 
 
