@@ -75,13 +75,19 @@ class KernelItem(pytest.Item):
         execution = self.config.stash[EXECUTION]
         self.verdict = verdict = execution.run(self.nodeid, self.path, self.summary, self.target)
         self.user_properties.extend(junit_properties(verdict))
-        if verdict.evidence.output:
-            self.add_report_section("call", "stdout", verdict.evidence.output)
+        self._show_output(verdict.evidence.output)
         if verdict.is_failure:
             text = failure_text(verdict, self.config.stash[SETTINGS], verbose=self.config.option.verbose > 0)
             raise CaseFailed(verdict, text)
         if verdict.outcome != "pass":
             raise pytest.skip.Exception(verdict.summary, _use_item_location=True)
+
+    def _show_output(self, text: str) -> None:
+        """What the case printed: with the failure if there is one, or at once under `-s`."""
+        if text and self.config.option.capture == "no":
+            print(f"\n{text}")
+        elif text:
+            self.add_report_section("call", "stdout", text)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if not isinstance(excinfo.value, CaseFailed):
