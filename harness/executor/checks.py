@@ -36,6 +36,8 @@ class _Bytes:
         self.other_reader = np.full(size, NOBODY, np.int64)
         self.read_at = np.zeros(size, np.int64)
         self.read_by = np.zeros(size, np.int32)
+        self.other_read_at = np.zeros(size, np.int64)
+        self.other_read_by = np.zeros(size, np.int32)
         self.last_writer = np.full(size, NOBODY, np.int64)  # of any store, for evidence
 
 
@@ -93,8 +95,10 @@ class Shadow:
         free = known.reader[at] == NOBODY
         known.reader[at[free]] = programs[free]
         others = known.reader[at] != programs
-        known.other_reader[at[others]] = programs[others]
-        known.read_at[at], known.read_by[at] = self._clock, self._site(access.where)
+        mine, theirs = at[~others], at[others]
+        known.read_at[mine], known.read_by[mine] = self._clock, self._site(access.where)
+        known.other_reader[theirs] = programs[others]
+        known.other_read_at[theirs], known.other_read_by[theirs] = self._clock, self._site(access.where)
 
     def store(self, pointer: Pointer, values: Array, mask: Any, access: AccessType, context: Context) -> None:
         allocation, known, lanes = self._begin(pointer, mask, access, context)
@@ -105,7 +109,7 @@ class Shadow:
         for others, since, site in (
             (known.writer, known.written_at, known.written_by),
             (known.reader, known.read_at, known.read_by),
-            (known.other_reader, known.read_at, known.read_by),
+            (known.other_reader, known.other_read_at, known.other_read_by),
         ):
             verb = "overwrites what" if others is known.writer else "overwrites a value that"
             self._conflicts(allocation, known, lanes, access, others, since, site, verb, changes)
