@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, TensorTy
 from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue
 from xdsl.parser import Parser
 from xdsl.parser.core import ForwardDeclaredValue
-from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRLexer
 
@@ -72,7 +71,8 @@ class Reader(Parser):
         self._aliases: dict[str, int] = {}
         self._alias_ends: dict[str, int] = {}
         super().__init__(registry.context(), "", name)
-        self._parser_state = ParserState(_Lexer(Input(self.text, name)))
+        # Nothing is lexed before `delegate` asks for it: the first token may be malformed too.
+        self._parser_state.lexer = _Lexer(Input(self.text, name))
         self.locations = LocationReader(self)
 
     # Aliases: `#loc3 = loc(...)`, `#blocked = #ttg.blocked<...>`, `!type = ...`. They may be used before they are

@@ -66,11 +66,12 @@ def kernel(x, out, n, BLOCK: tl.constexpr):
 
 def front_end_text() -> str:
     from triton._C.libtriton import ir
+    from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
     from harness.npu.backend.compiler import NpuBackend
 
-    backend = NpuBackend(triton.backends.compiler.GPUTarget("npu", "simulated", 32))
+    backend = NpuBackend(GPUTarget("npu", "simulated", 32))
     options = backend.parse_options({})
     context = ir.context()
     ir.load_dialects(context)
