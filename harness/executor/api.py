@@ -41,12 +41,14 @@ class ExecutorOptions:
     threads  programs of independent batches run on this many threads
     batch_elements  elements of the widest value that one batch of programs aims at
     max_steps  loop iterations of one program before the watchdog stops it
+    max_turns  turns that programs which wait for one another may take, all together, before one must finish
     """
 
     checks: Literal["fast", "full"] = "fast"
     threads: int = 1
     batch_elements: int = 1 << 18
     max_steps: int = 50_000_000
+    max_turns: int = 40_000
 
 
 @dataclass

@@ -28,7 +28,6 @@ from harness.semantics.types import Array
 
 _FULL_CHECK_ELEMENTS = 1 << 16  # remembering every byte costs memory
 _PRODUCT_BATCH = 4  # times the batch of other kernels
-_SPIN_STEPS = 200_000  # iterations of a waiting loop before the watchdog calls it a deadlock
 
 
 def launch(
@@ -223,7 +222,7 @@ def _run_cooperatively(
         turns = 0 if current.dead else turns + 1
         if not current.dead:
             waiting.append(current)
-        if turns > _SPIN_STEPS:
+        if turns > options.max_turns:
             raise Deadlock(
                 f"{len(waiting)} programs wait for one another", hint="each goes round a loop that nothing ends"
             )
