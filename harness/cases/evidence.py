@@ -74,7 +74,7 @@ class Finding:
     """Something a check found that is not a trap.
 
     `kind` is a bucket name: "race", "uninitialised-read", "wrote-outside", "input-changed",
-    "not-simulated".
+    "not-simulated", "reference" (an output was written that has no golden).
     """
 
     kind: str

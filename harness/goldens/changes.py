@@ -61,9 +61,11 @@ def _input_findings(views: list[AllocatedBuffer], changed: np.ndarray) -> list[F
         elements = byte_view(changed, one.buffer).any(axis=-1)
         count = int(elements.sum())
         first = tuple(int(i) for i in np.argwhere(elements)[0])
+        # What starts as poison is no input: the reference forgot it.
+        kind = "reference" if one.starts_as_poison else "input-changed"
         findings.append(
             Finding(
-                "input-changed",
+                kind,
                 one.name,
                 f"{count} of {one.buffer.numel} elements of {one.name!r} changed, first at {list(first)},"
                 " but the reference gives no golden for it",
