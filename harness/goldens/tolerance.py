@@ -27,6 +27,7 @@ from harness.goldens.bits import precision, ulp_size
 # Roundings of the arithmetic's own precision that one result may carry.
 KINDS: dict[str, float] = {
     "move": 0.0,  # loads, stores, selects, integer work: bit exact
+    "conversion": 4.0,  # and casts: bit exact too where the reference sees the case's own dtypes
     "arithmetic": 4.0,  # a few of + - * / sqrt fma, reductions and ieee dots
     "transcendental": 16.0,  # exp, log, sin, erf, pow ... as good as libdevice, in a short chain
 }
@@ -84,7 +85,8 @@ def allowance(case: KernelCase, dtype: DType, golden: np.ndarray, operation: Ope
     Raises CaseError for a reduction length below 1 or a tolerance without a reason.
     """
     _check(case)
-    if operation.kind == "move" or not dtype.is_float:
+    exact = operation.kind == "move" or (operation.kind == "conversion" and case.exact_dtype)
+    if exact or not dtype.is_float:
         return Allowance(dtype, 0.0, 0.0, 0.0, case.tolerance if dtype.is_float else None)
     arithmetic = DTYPES["fp64" if dtype.name == "fp64" else "fp32"]
     unit_roundoff = 2.0 ** -precision(arithmetic)

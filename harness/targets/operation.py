@@ -13,9 +13,10 @@ _OPS = re.compile(r'(?:^|=)\s*"?((?:arith|math|tt)\.[a-z_]\w*)', re.MULTILINE)
 # Exact, or correctly rounded: they count as plain arithmetic.
 _ROUNDED_ONCE = frozenset({"math.absf", "math.floor", "math.ceil", "math.fma", "math.sqrt"})
 _ARITHMETIC = re.compile(
-    r"arith\.(addf|subf|mulf|divf|remf|truncf|sitofp|uitofp)"
-    r"|tt\.(dot|dot_scaled|fp_to_fp|precise_sqrt|precise_divf|atomic_rmw|descriptor_reduce|reduce|scan)"
+    r"arith\.(addf|subf|mulf|divf|remf)"
+    r"|tt\.(dot|dot_scaled|precise_sqrt|precise_divf|atomic_rmw|descriptor_reduce|reduce|scan)"
 )
+_CONVERSIONS = frozenset({"arith.truncf", "arith.sitofp", "arith.uitofp", "tt.fp_to_fp"})
 # Bodies the text does not show.
 _OPAQUE = frozenset({"tt.extern_elementwise", "tt.elementwise_inline_asm"})
 
@@ -27,6 +28,8 @@ def operation_of(texts: Iterable[str]) -> Operation:
         return Operation("transcendental")
     if any(_ARITHMETIC.fullmatch(op) or op in _ROUNDED_ONCE for op in ops):
         return Operation("arithmetic")
+    if ops & _CONVERSIONS:
+        return Operation("conversion")
     return Operation("move")
 
 

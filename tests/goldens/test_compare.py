@@ -159,6 +159,9 @@ def test_kinds_of_operations_narrow_the_tolerance() -> None:
     assert stored(off, "fp32", golden, operation=Operation("arithmetic")).mismatch is not None
     last_place = np.nextafter(np.float32(1), np.float32(2))
     assert stored([last_place], "fp32", [1.0], operation=Operation("move")).mismatch is not None
+    for exact in (False, True):
+        one_ulp = stored([1.125], "fp8e4nv", [1.0], operation=Operation("conversion"), exact_dtype=exact)
+        assert (one_ulp.mismatch is not None) == exact
     with pytest.raises(CaseError, match="'dot' is unknown"):
         Operation("dot")
 
@@ -353,7 +356,7 @@ def test_a_written_output_without_a_golden_is_found() -> None:
         tensors["b"].zero_()
 
     result = outcome(change, args, lambda: {"a": torch.zeros(4)})
-    assert [(one.kind, one.buffer) for one in result.findings] == [("input-changed", "b")]
+    assert [(one.kind, one.buffer) for one in result.findings] == [("reference", "b")]
 
 
 def test_an_alias_is_spoken_for_by_the_other_name() -> None:

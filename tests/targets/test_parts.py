@@ -55,6 +55,8 @@ def test_no_roles_are_claimed_where_accesses_cannot_be_seen():
         ("%1 = tt.load %0 : x loc(#loc1)\n tt.store %2, %1\n%3 = arith.addi %a, %b : i32", "move"),
         ("%1 = arith.addf %a, %b : f32", "arithmetic"),
         ('%1 = "tt.reduce"(%0) <{axis = 0 : i32}> ({', "arithmetic"),
+        ("%1 = tt.fp_to_fp %0, rounding = rtne : f32 -> f8E5M2", "conversion"),
+        ("%1 = arith.truncf %0 : f32 to f16\n%2 = arith.addf %a, %b : f32", "arithmetic"),
         ("%x = math.sqrt %a : f32", "arithmetic"),
         ("%x = math.exp2 %a : f32", "transcendental"),
         ('%x = tt.extern_elementwise %a {symbol = "__nv_erff"}', "transcendental"),
