@@ -20,6 +20,7 @@ from harness.executor.products import Shared, distinct
 from harness.executor.values import Affine, Box, Pointer, affine_from_rest, dense, narrowed
 from harness.semantics.types import Array
 
+NOWHERE = Allocation("nothing", np.zeros(0, np.uint8), 0)  # what an access of no lane at all goes to
 _MOST_GROUPS = 32  # more distinct mask bounds than this in one batch: gather instead
 
 
@@ -64,7 +65,7 @@ def resolve(pointer: Pointer, mask: Any, memory: Any, access: AccessType, contex
     addresses = dense(pointer.offset)
     lanes, inside = _lanes(addresses, None if mask is None else dense(mask))
     if inside is not None and not inside.any():
-        return Pointer(Allocation("nothing", np.zeros(0, np.uint8), 0), pointer.offset)
+        return Pointer(NOWHERE, pointer.offset)
     first = int(lanes.reshape(-1)[0 if inside is None else int(np.argmax(inside))])
     allocation = memory.find(first)
     if allocation is None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.executor.access import AccessType, raise_trap, typed
+from harness.executor.access import NOWHERE, AccessType, raise_trap, typed
 from harness.executor.context import Context
 from harness.executor.values import Pointer, dense
 from harness.semantics.types import Array, unsigned
@@ -120,9 +120,11 @@ def _add_in_order(memory: Array, index: Array, values: Array) -> Array:
     return old
 
 
-def compare_and_swap(pointer: Pointer, expected: Array, values: Array, access: AccessType, context: Context) -> Array:
+def compare_and_swap(
+    pointer: Pointer, expected: Array, values: Array, mask: Any, access: AccessType, context: Context
+) -> Array:
     """tt.atomic_cas: bits are compared, so that NaN equals itself; the old values, (P, *extents)."""
-    lanes = _begin(pointer, None, access, context)
+    lanes = _begin(pointer, mask, access, context)
     wanted, chosen = lanes.values_of(expected), lanes.values_of(values)
     bits = np.dtype(f"i{access.dtype.itemsize}")
     old = np.zeros(chosen.shape, access.dtype)
@@ -137,6 +139,8 @@ def compare_and_swap(pointer: Pointer, expected: Array, values: Array, access: A
 def _begin(pointer: Pointer, mask: Any, access: AccessType, context: Context) -> _Lanes:
     assert pointer.allocation is not None
     lanes = _Lanes(pointer, mask, access, context)
+    if pointer.allocation is NOWHERE:
+        return lanes
     if context.shadow is not None:
         context.shadow.atomic(pointer, mask, access, context)
     context.result.loads.add(pointer.allocation.name)

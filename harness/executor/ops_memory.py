@@ -74,9 +74,10 @@ def load_through(
     result: Any = None
     for part, part_mask in _parts(pointer, mask, access, context):
         assert part.allocation is not None
-        if context.shadow is not None:
-            context.shadow.load(part, part_mask, access, context)
-        context.result.loads.add(part.allocation.name)
+        if part.allocation is not accesses.NOWHERE:
+            if context.shadow is not None:
+                context.shadow.load(part, part_mask, access, context)
+            context.result.loads.add(part.allocation.name)
         values = load(part, part_mask, other, access, context)
         result = values if result is None else np.where(dense(part_mask), dense(values), dense(result))
     assert result is not None
@@ -88,6 +89,8 @@ def store_through(pointer: Pointer, values: Array, mask: Any, access: AccessType
     mask = _settled_mask(mask, context)
     for part, part_mask in _parts(pointer, mask, access, context):
         assert part.allocation is not None
+        if part.allocation is accesses.NOWHERE:
+            continue
         if context.shadow is not None:
             context.shadow.store(part, values, part_mask, access, context)
         context.result.stores.add(part.allocation.name)
@@ -434,5 +437,7 @@ def _atomic_cas(planner: Planner, operation: Operation) -> Step:
     return _atomic(
         planner,
         operation,
-        lambda pointer, values, mask, access, context: compare_and_swap(pointer, values[0], values[1], access, context),
+        lambda pointer, values, mask, access, context: compare_and_swap(
+            pointer, values[0], values[1], mask, access, context
+        ),
     )

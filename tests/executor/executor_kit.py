@@ -85,8 +85,8 @@ def everywhere(text: str, arguments: Sequence[Any], grid: tuple[int, ...] = (1,)
     return first.arrays
 
 
-def ttir(kernel: Any, signature: dict[str, str], constants: dict[str, Any] | None = None, arch: str = "simulated") -> str:
-    """The IR of a `@triton.jit` function; `arch` "frontend" runs none of Triton's passes."""
+def ttir(kernel: Any, signature: dict[str, str], constants: dict[str, Any] | None = None, arch: str = "simulated", debug: bool = False) -> str:
+    """The IR of a `@triton.jit` function; `arch` "frontend" runs none of Triton's passes, `debug` keeps assertions."""
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -95,4 +95,4 @@ def ttir(kernel: Any, signature: dict[str, str], constants: dict[str, Any] | Non
     types = {**signature, **dict.fromkeys(constants, "constexpr")}
     ordered = {name: types[name] for name in kernel.arg_names}
     source = ASTSource(kernel, ordered, {(kernel.arg_names.index(name),): value for name, value in constants.items()})
-    return triton.compile(source, target=GPUTarget("npu", arch, 32)).asm["ttir"]
+    return triton.compile(source, target=GPUTarget("npu", arch, 32), options={"debug": debug}).asm["ttir"]
