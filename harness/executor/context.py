@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -17,13 +18,22 @@ if TYPE_CHECKING:
     from harness.executor.checks import Shadow
 
 
+class Turn(enum.Enum):
+    """What a waiting program did in its turn: changed memory, or only its own values, or nothing at all."""
+
+    CHANGED = enum.auto()
+    BUSY = enum.auto()
+    IDLE = enum.auto()
+
+
 class Context:
     """A batch of programs: `ids` are three int32 arrays (P,), the program id along x, y and z.
 
     `pause` lets another program run (cooperative mode only); `shadow` is there under full checks.
+    `changed` says that memory changed since the last pause.
     """
 
-    __slots__ = ("grid", "ids", "memory", "options", "pause", "pool", "programs", "result", "shadow", "sharing", "steps")
+    __slots__ = ("changed", "grid", "ids", "memory", "options", "pause", "pool", "programs", "result", "shadow", "sharing", "steps")
 
     def __init__(
         self,
@@ -33,7 +43,7 @@ class Context:
         options: ExecutorOptions,
         result: LaunchResult,
         shadow: Shadow | None = None,
-        pause: Callable[[], None] | None = None,
+        pause: Callable[[Turn], object] | None = None,
         pool: Pool | None = None,
     ) -> None:
         self.ids = ids
@@ -44,6 +54,7 @@ class Context:
         self.result = result
         self.shadow = shadow
         self.pause = pause
+        self.changed = False
         self.pool = pool or Pool()
         self.steps = 0
         self.sharing: dict[int, tuple[Array, Array]] = {}  # per load that feeds a product: see access.load_shared
@@ -64,6 +75,14 @@ class Context:
         """Program numbers, x fastest: the order in which programs are defined to run."""
         x, y, z = (axis.astype(np.int64) for axis in self.ids)
         return x + self.grid[0] * (y + self.grid[1] * z)
+
+    def take_turns(self, same_state: bool) -> None:
+        """Lets other programs run. `same_state`: the loop goes round with the values it went round with last time."""
+        if self.pause is None:
+            return
+        turn = Turn.CHANGED if self.changed else Turn.IDLE if same_state else Turn.BUSY
+        self.changed = False
+        self.pause(turn)
 
     def count_step(self) -> None:
         """One loop iteration went by. Raises Deadlock when the watchdog's budget is spent."""

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute
 from harness.errors import Deadlock, HarnessError, UsageError
 from harness.executor.api import Argument, DescriptorArgument, ExecutorOptions, LaunchResult, PointerArgument
 from harness.executor.checks import Shadow
-from harness.executor.context import Context
+from harness.executor.context import Context, Turn
 from harness.executor.memory import Memory
 from harness.executor.ops_control import call_function, prepared, run_function
 from harness.executor.ops_memory import descriptor_block
@@ -199,7 +199,8 @@ def _run_cooperatively(
 ) -> None:
     """One program at a time, in order; one that goes round a waiting loop lets the next one run.
 
-    Raises Deadlock when no program finishes any more.
+    Raises Deadlock when no program finishes any more: all went round their loops with the values they had and
+    changed nothing, so they always will; or, for loops that count, nothing happened for `max_turns` turns.
     """
     scheduler = getcurrent()
 
@@ -210,19 +211,22 @@ def _run_cooperatively(
             call_function(plan.entry, context, values)
 
     waiting: deque[greenlet] = deque()
-    started, turns = 0, 0
+    started, turns, idle = 0, 0, 0
     while started < result.programs or waiting:
         if started < result.programs:
             current = greenlet(program)
-            current.switch(started)
+            turn = current.switch(started)
             started += 1
         else:
             current = waiting.popleft()
-            current.switch()
-        turns = 0 if current.dead else turns + 1
+            turn = current.switch()
+        moved = current.dead or turn is Turn.CHANGED
+        turns = 0 if moved else turns + 1
+        idle = idle + 1 if turn is Turn.IDLE and not current.dead else 0
         if not current.dead:
             waiting.append(current)
-        if turns > options.max_turns:
+        stuck = idle > len(waiting) and started == result.programs
+        if stuck or turns > options.max_turns:
             raise Deadlock(
                 f"{len(waiting)} programs wait for one another", hint="each goes round a loop that nothing ends"
             )

@@ -94,6 +94,7 @@ def store_through(pointer: Pointer, values: Array, mask: Any, access: AccessType
         if context.shadow is not None:
             context.shadow.store(part, values, part_mask, access, context)
         context.result.stores.add(part.allocation.name)
+        context.changed = True
         accesses.store(part, values, part_mask, access, context)
 
 
@@ -336,6 +337,7 @@ def _descriptor_store(planner: Planner, operation: Operation) -> Step:
             return
         for part, mask in _parts(pointer, _settled_mask(box, context), access, context):
             read_modify_write(part, values, mask, reduction, access, context, wanted=False)
+            context.changed = True
 
     return run
 
@@ -412,7 +414,12 @@ def _atomic(
         values = [_to_memory(frame[slot], type_) for slot in sources]
         old = None
         for part, part_mask in _parts(frame[pointer], chosen, access, context):
-            result = perform(part, values, part_mask, access, context)
+            if context.pause is None:
+                result = perform(part, values, part_mask, access, context)
+            else:
+                before = accesses.load(part, part_mask, None, access, context)
+                result = perform(part, values, part_mask, access, context)
+                context.changed |= before.tobytes() != accesses.load(part, part_mask, None, access, context).tobytes()
             old = result if old is None else np.where(dense(part_mask), result, old)
         frame[target] = _from_memory(old, type_) if old is not None else None
 
