@@ -55,6 +55,7 @@ PROBLEM_KINDS: Mapping[str, str] = {
     "fixed": "a known failure passes",
     "moved": "a known failure fails elsewhere",
     "void": "the run is void",
+    "empty": "the list expects nothing, so that the gate would be green whatever happened",
     "stale": "a line matches nothing",
     "twice": "a line is written twice",
     "conflict": "two lines expect different things of one case",
@@ -103,6 +104,9 @@ class Gate:
         """Judges every verdict that a line is about, and every line that the scope can judge."""
         result = GateResult(self.path, strict)
         result.problems += self._written_twice()
+        if not self.entries and verdicts:
+            message = "expects nothing of any case: take cases up with `harness allow`"
+            result.problems.append(Problem("empty", self.path, 0, message))
         exact, wild = self._indexed()
         matches = {case: self._matching(case, exact, wild) for case in sorted(scope.collected)}
         self._judge_cases(verdicts, scope, matches, result)

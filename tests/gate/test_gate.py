@@ -125,5 +125,7 @@ def test_a_void_run_is_never_green(tmp_path, verdict):
     assert problems(gate_of(tmp_path, A), [voided(verdict(A), ["triton changed"])]) == [("void", A, 1)]
 
 
-def test_an_empty_list_gates_nothing(tmp_path, verdict):
-    assert problems(gate_of(tmp_path, "# nothing yet"), [verdict(A, "race")]) == []
+def test_an_empty_list_proves_nothing(tmp_path, verdict):
+    gate = gate_of(tmp_path, "# nothing yet")
+    assert problems(gate, [verdict(A)]) == [("empty", gate.path, 0)]
+    assert problems(gate, []) == []
