@@ -353,7 +353,7 @@ def _boxed(left: Affine, right: Affine, predicate: str) -> Box | Array | None:
     if predicate not in _COMPARISONS:
         return None
     difference = _subtract(left, right)
-    if difference.rest is not None:
+    if difference.rest is not None or not _fits(difference, 63):
         return None
     varying = [axis for axis, stride in enumerate(difference.strides) if stride]
     base = difference.base
@@ -426,7 +426,7 @@ def _select(planner: Planner, operation: Operation) -> Step:
     scalar_condition = not is_tensor(operation.operands[0].type)
     dtype = numpy_dtype(kind) if kind != "tt.tensordesc" else None
 
-    def run(_: Context, frame: Frame) -> None:
+    def run(context: Context, frame: Frame) -> None:
         chosen, a, b = frame[condition], frame[left], frame[right]
         if isinstance(chosen, np.ndarray) and chosen.size == 1:
             frame[target] = a if chosen.reshape(-1)[0] else b
@@ -437,9 +437,20 @@ def _select(planner: Planner, operation: Operation) -> Step:
         if kind == "ptr":
             frame[target] = _select_pointer(mask, a, b)
             return
-        frame[target] = np.where(mask, dense(a, dtype), dense(b, dtype))
+        frame[target] = _choose(mask, dense(a, dtype), dense(b, dtype), context)
 
     return run
+
+
+def _choose(mask: Array, a: Array, b: Array, context: Context) -> Array:
+    """np.where, into an array that somebody handed back."""
+    if max(mask.size, a.size, b.size) < _WORTH_REUSE:
+        return np.where(mask, a, b)
+    shape = np.broadcast_shapes(mask.shape, a.shape, b.shape)
+    result = context.pool.empty(shape, a.dtype)
+    np.copyto(result, b)
+    np.copyto(result, a, where=mask)
+    return result
 
 
 def _select_pointer(mask: Array, a: Pointer, b: Pointer) -> Pointer:

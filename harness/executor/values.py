@@ -63,12 +63,19 @@ class Affine:
             if stride:
                 shape = [1] * (rank + 1)
                 shape[axis + 1] = self.extents[axis]
-                values = values + np.arange(0, stride * self.extents[axis], stride, dtype=np.int64).reshape(shape)
+                values = values + _multiples(stride, self.extents[axis]).reshape(shape)
         return values if self.rest is None else values + self.rest
 
     def replaced(self, **changes: Any) -> Affine:
         fields = {name: getattr(self, name) for name in ("base", "strides", "extents", "low", "high", "rest")}
         return Affine(**{**fields, **changes})
+
+
+def _multiples(stride: int, extent: int) -> Array:
+    """0, stride, 2 * stride, ... in wrapping 64-bit integers."""
+    if abs(stride) * extent < 1 << 63:
+        return np.arange(0, stride * extent, stride, dtype=np.int64)
+    return (np.arange(extent, dtype=np.uint64) * np.uint64(stride % (1 << 64))).view(np.int64)
 
 
 def splat_affine(scalar: Array, extents: tuple[int, ...]) -> Affine:

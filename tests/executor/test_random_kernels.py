@@ -22,7 +22,27 @@ def place(program: Program, shape: tuple[int, ...]) -> Value:
     return total
 
 
-@settings(EXAMPLES, max_examples=120)
+def test_numbers_that_overflow_64_bits() -> None:
+    """A difference of i64 can be past i64, and so can a stride before it wraps."""
+    program = Program(2)
+    least = -(1 << 63)
+    wide = program.resized(program.indices((8,), 0), "arith.extsi", "i64")
+    extreme = program.constant(least, "i64", (8,))
+    compared = [program.compared(name, wide, extreme) for name in ("slt", "sle", "sgt", "sge")]
+    compared += [program.compared(name, extreme, wide) for name in ("slt", "sge")]
+    value = program.binary("arith.muli", wide, program.constant(-7046029254386353131, "i64", (8,)))
+    value = program.binary("arith.addi", value, program.binary("arith.muli", wide, extreme))
+    for flags in compared:
+        value = program.binary("arith.addi", value, value)
+        value = program.binary("arith.addi", value, program.resized(flags, "arith.extui", "i64"))
+    out = np.zeros(16, np.int64)
+    want = out.copy()
+    program.store("%x", want, place(program, (8,)), value, None)
+    (got,) = everywhere(module("\n".join(program.lines), *pointers(out)), [out], (2,))
+    assert np.array_equal(got, want)
+
+
+@settings(EXAMPLES, max_examples=60)
 @given(data=st.data())
 def test_integer_arithmetic(data: st.DataObject) -> None:
     """Whatever form the executor keeps a tensor in, its values are those of the op."""
@@ -36,7 +56,7 @@ def test_integer_arithmetic(data: st.DataObject) -> None:
     assert np.array_equal(got, want), "\n".join(program.lines)
 
 
-@settings(EXAMPLES, max_examples=120)
+@settings(EXAMPLES, max_examples=60)
 @given(data=st.data())
 def test_masked_loads_and_stores(data: st.DataObject) -> None:
     """Loads through any address expression (wrapped into the buffer) under any mask, with any `other`; stores under
