@@ -314,7 +314,9 @@ class _Windows:
 
     def read_into(self, target: Array) -> None:
         if self.index is None:
-            np.copyto(target.reshape(*self.counts, *self.shape) if len(self.counts) != 1 else target, self.view)
+            np.copyto(target.reshape(*self.counts, *self.shape), self.view)
+        elif not self.shape:
+            self.view.take(self.index, out=target, mode="clip")
         else:
             target[...] = self.read()
 
@@ -356,10 +358,19 @@ def _check_rows(rows: _Rows, split: _Split, access: AccessType, pointer: Pointer
     above = sum(max(0, stride * (n - 1)) for n, stride in zip(sizes, split.strides, strict=True))
     itemsize = access.dtype.itemsize
     first, last = int(rows.starts.min()) + below, int(rows.starts.max()) + above + itemsize
-    aligned = itemsize == 1 or not ((rows.starts + allocation.address) % itemsize).any()
+    straight = aligned(rows.starts, allocation.address, itemsize)
     steady = all(n == 1 or stride % itemsize == 0 for n, stride in zip(sizes, split.strides, strict=True))
-    if first < 0 or last > allocation.bytes.size or not (aligned and steady):
+    if first < 0 or last > allocation.bytes.size or not (straight and steady):
         raise_trap(pointer, mask, access, context)
+
+
+def aligned(offsets: Array, address: int, itemsize: int) -> bool:
+    """Whether address + offset is a multiple of `itemsize` (a power of two) for every offset."""
+    if itemsize == 1 or offsets.size == 0:
+        return True
+    if address % itemsize == 0:
+        return int(np.bitwise_or.reduce(offsets, axis=None)) % itemsize == 0
+    return not ((offsets + address) % itemsize).any()
 
 
 def raise_trap(pointer: Pointer, mask: Any, access: AccessType, context: Any) -> None:
@@ -441,14 +452,15 @@ def load_shared(pointer: Pointer, mask: Any, other: Array | None, access: Access
 
 def _sharing(columns: list[Array], programs: int, access: AccessType, context: Any) -> tuple[Array, Array] | None:
     """Which programs read alike: as in the last trip of the loop where that still holds, else found anew."""
-    known = context.sharing.get(id(access))
+    known = context.sharing.get(id(access))  # None as well where the last trip found nothing to share
     if known is not None and known[1].size == programs:
         first, index = known
         if all(column.shape[0] == 1 or (column[first][index] == column).all() for column in columns):
             return known
+    if id(access) in context.sharing and known is None:
+        return None
     found = distinct(columns, programs)
-    if found is not None:
-        context.sharing[id(access)] = found
+    context.sharing[id(access)] = found
     return found
 
 
@@ -553,6 +565,15 @@ def _load_valid_rows(
 ) -> None:
     assert split.valid is not None
     valid = np.broadcast_to(split.valid, split.row_shape).reshape(-1)
+    group = split.groups[0]
+    whole = all(low == 0 and high == n for low, high, n in zip(group.lower, group.upper, split.window, strict=True))
+    if whole and valid.any() and (fill is None or fill.size == 1):
+        # Rows that are masked off read the first valid one, and are overwritten: cheaper than picking rows.
+        starts = np.where(valid, group.starts, group.starts[int(valid.argmax())])
+        safe = _Rows(None, starts, group.lower, group.upper)
+        _windows(safe, split, access, pointer, mask, context).read_into(result)
+        result[~valid] = 0 if fill is None else fill.reshape(-1)[0]
+        return
     result[...] = 0 if fill is None else fill
     if not valid.any():
         return

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.executor.access import NOWHERE, AccessType, raise_trap, typed
+from harness.executor.access import NOWHERE, AccessType, aligned, raise_trap, typed
 from harness.executor.context import Context
 from harness.executor.values import Pointer, dense
 from harness.semantics.types import Array, unsigned
@@ -48,23 +48,24 @@ class _Lanes:
         assert allocation is not None
         self.shape = (context.programs, *access.extents)
         offsets = np.broadcast_to(dense(pointer.offset), self.shape).reshape(-1)
-        if mask is None:
-            self.positions = np.arange(offsets.size)
-        else:
-            self.positions = np.flatnonzero(np.broadcast_to(dense(mask), self.shape))
-        chosen = offsets[self.positions]
+        everyone = mask is None
+        self.positions = None if everyone else np.flatnonzero(np.broadcast_to(dense(mask), self.shape))
+        chosen = offsets if self.positions is None else offsets[self.positions]
         itemsize = access.dtype.itemsize
         self.memory, skip = typed(allocation, access.dtype)
-        crooked = itemsize > 1 and bool(((chosen + allocation.address) % itemsize).any())
+        crooked = not aligned(chosen, allocation.address, itemsize)
         if chosen.size and (chosen.min() < 0 or chosen.max() + itemsize > allocation.bytes.size or crooked):
             raise_trap(pointer, mask, access, context)
-        self.index = (chosen - skip) // itemsize
+        self.index = (chosen - skip if skip else chosen) // itemsize
 
     def values_of(self, values: Array) -> Array:
-        return np.broadcast_to(values, self.shape).reshape(-1)[self.positions]
+        flat = np.broadcast_to(values, self.shape).reshape(-1)
+        return flat if self.positions is None else flat[self.positions]
 
     def spread(self, old: Array) -> Array:
         """Old values in the tensor's shape; zero where a lane did not take part."""
+        if self.positions is None:
+            return old.reshape(self.shape)
         result = np.zeros(int(np.prod(self.shape)), old.dtype)
         result[self.positions] = old
         return result.reshape(self.shape)

@@ -57,7 +57,7 @@ class Context:
         self.changed = False
         self.pool = pool or Pool()
         self.steps = 0
-        self.sharing: dict[int, tuple[Array, Array]] = {}  # per load that feeds a product: see access.load_shared
+        self.sharing: dict[int, tuple[Array, Array] | None] = {}  # per load that feeds a product: see access.load_shared
 
     def subset(self, chosen: Array) -> Context:
         """The context of the programs at these positions."""

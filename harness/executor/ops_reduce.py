@@ -134,7 +134,7 @@ def _fold_step(planner: Planner, operation: Operation, combiner: Combiner, axis:
 
 
 def fold(values: Array, axis: int, combiner: Combiner) -> Array:
-    """All elements along `axis` combined. f16 halves the axis again and again, rounding every step as a tree
+    """All elements along `axis` combined. Two are combined by slices, which is faster; f16 halves the axis again and again, rounding every step as a tree
     of lanes does; the wider types use NumPy's own order."""
     if values.dtype == np.float16:
         return _with_signed_zeros(_halved(values, axis, combiner), values, axis, combiner, np.logical_or.reduce)
