@@ -3,6 +3,7 @@ threads, with fast and with full checks. All ways must leave the same bytes."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +38,7 @@ def pointers(*arrays: np.ndarray) -> list[str]:
     return [f"%{name}: !tt.ptr<{MLIR[array.dtype.name]}>" for name, array in zip(NAMES, arrays, strict=False)]
 
 
+@functools.lru_cache(maxsize=32)
 def plan_of(text: str) -> Any:
     return compile_module(parse_module(text, "test.ttir"))
 

@@ -231,6 +231,7 @@ KERNELS: dict[str, tuple[Any, Any]] = {
         (calls, calls_alone),
         (block_pointers, block_pointers_alone),
     )
+    if kernel is not block_pointers or hasattr(tl, "make_block_ptr")
 }
 
 

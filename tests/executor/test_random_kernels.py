@@ -6,7 +6,7 @@ import numpy as np
 from executor_kit import EXAMPLES, everywhere, module, pointers
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_kernels import BITS, SHAPES, WRAP, Program, Value, condition, expression
+from random_kernels import SHAPES, WRAP, Program, Value, condition, expression
 
 
 def place(program: Program, shape: tuple[int, ...]) -> Value:
@@ -74,9 +74,7 @@ def test_masked_loads_and_stores(data: st.DataObject) -> None:
             if 0 <= least and most < size:
                 return raw
             if most - least < size:  # shifted, so that its form stays affine where it is
-                bits = BITS[kind]
-                moved = program.binary("arith.subi", raw, program.constant(least, kind, shape))
-                return moved if -(1 << bits - 1) <= least else raw
+                return program.binary("arith.subi", raw, program.constant(least, kind, shape))
             return program.binary("arith.remui", raw, program.constant(size, kind, shape))
 
         def mask() -> Value | None:
@@ -85,8 +83,9 @@ def test_masked_loads_and_stores(data: st.DataObject) -> None:
         chosen = mask()
         other = expression(draw, program, shape, "i32", 1) if chosen is not None and draw(st.booleans()) else None
         loaded = program.load("%x", memory, address(memory.size), chosen, other)
-        value = draw(st.sampled_from([loaded, program.splat(program.program_id(), shape)]))
-        program.store("%y", want, address(out.size), value, mask())
+        program.store("%y", want, place(program, shape), loaded, mask())
+        number = program.splat(program.program_id(), shape)
+        program.store("%z", shared, address(shared.size), number, mask())
 
     want, untouched = out.copy(), shared.copy()
     data.draw(build())
