@@ -2,9 +2,9 @@
 
 The token mask is used by the early store, by the loads of the k loop and by the final store. Right on the
 `npu` target and with Triton 3.7.0 and newer; compiling this tile (256 x 64 x 64, 4 warps, 2 stages) for
-compute capability 8.0, 8.7 and 8.9 fails in Triton 3.3.0 to 3.6.0, where
+compute capability 8.0, 8.7, 8.9 and 9.0 fails in Triton 3.3.0 to 3.6.0, where
 `tritongpu-remove-layout-conversions` leaves "operand #0 does not dominate this use". Without the early
-store it compiles. Reduced from vLLM's fused_moe kernel.
+store, or with N for the row stride, it compiles. Reduced from vLLM's fused_moe kernel.
 """
 
 import torch
@@ -15,24 +15,30 @@ from harness.cases import Buffer, Integers, KernelCase, Values, case, empty
 
 
 @triton.jit
+def store_tile(c, value, ids, token_mask, pid_n, N, stride_cm, BN: tl.constexpr):
+    cols = pid_n * BN + tl.arange(0, BN)
+    inside = token_mask[:, None] & (cols[None, :] < N)
+    tl.store(c + ids[:, None] * stride_cm + cols[None, :], value.to(c.dtype.element_ty), mask=inside)
+
+
+@triton.jit
 def moe_early_return_kernel(
-    a, b, c, token_ids, expert_ids, N, K, n_tokens, stride_be, stride_bn,
+    a, b, c, token_ids, expert_ids, N, K, n_tokens, stride_be, stride_bn, stride_cm,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
     tiles_n = tl.cdiv(N, BN)
     pid_m = tl.program_id(0) // tiles_n
     pid_n = tl.program_id(0) % tiles_n
-    ids = tl.load(token_ids + pid_m * BM + tl.arange(0, BM))
+    ids = tl.load(token_ids + pid_m * BM + tl.arange(0, BM)).to(tl.int64)
     token_mask = ids < n_tokens
-    cols = pid_n * BN + tl.arange(0, BN)
-    c_at = c + ids[:, None] * N + cols[None, :]
     expert = tl.load(expert_ids + pid_m)
     if expert == -1:
-        tl.store(c_at, tl.zeros((BM, BN), c.dtype.element_ty), mask=token_mask[:, None] & (cols[None, :] < N))
+        store_tile(c, tl.zeros((BM, BN), tl.float32), ids, token_mask, pid_n, N, stride_cm, BN)
         return
+    b_cols = (pid_n * BN + tl.arange(0, BN)) % N
     k_offsets = tl.arange(0, BK)
     a_at = a + ids[:, None] * K + k_offsets[None, :]
-    b_at = b + expert * stride_be + k_offsets[:, None] + (cols % N)[None, :] * stride_bn
+    b_at = b + expert * stride_be + k_offsets[:, None] + b_cols[None, :] * stride_bn
     acc = tl.zeros((BM, BN), tl.float32)
     for k in range(tl.cdiv(K, BK)):
         a_tile = tl.load(a_at, mask=token_mask[:, None] & (k_offsets[None, :] < K - k * BK), other=0.0)
@@ -40,8 +46,7 @@ def moe_early_return_kernel(
         acc = tl.dot(a_tile, b_tile.to(a_tile.dtype), acc)
         a_at += BK
         b_at += BK
-    c_mask = token_mask[:, None] & (cols[None, :] < N)
-    tl.store(c_at, acc.to(c.dtype.element_ty), mask=c_mask)
+    store_tile(c, acc, ids, token_mask, pid_n, N, stride_cm, BN)
 
 
 @case(weights=["bf16", "int8"])
@@ -61,9 +66,9 @@ def moe_early_return(weights):
         grid=(3 * triton.cdiv(n, 64),),
         args=dict(
             a=Buffer((tokens, k), "bf16"), b=Buffer((2, n, k), weights, fill=Integers(-8, 9)),
-            c=empty((tokens, n), "bf16"), token_ids=Buffer(len(ids), "int64", fill=Values(tuple(ids))),
+            c=empty((tokens, n), "bf16", strides=(96, 1)), token_ids=Buffer(len(ids), "int32", fill=Values(tuple(ids))),
             expert_ids=Buffer(3, "int32", fill=Values(owners)), N=n, K=k, n_tokens=tokens, stride_be=n * k,
-            stride_bn=k, BM=block, BN=64, BK=64,
+            stride_bn=k, stride_cm=96, BM=block, BN=64, BK=64,
         ),
         reference=reference,
         options=dict(num_warps=4, num_stages=2),
