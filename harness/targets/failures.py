@@ -56,7 +56,9 @@ def failure_of(error: Exception, context: Context) -> Failure:
     """The failure that stands for `error`, after translation to the harness's own type where there is one."""
     trace = "".join(traceback.format_exception(error))
     if out_of_memory(error):
-        return Failure(context.stage, "OutOfMemory", _message(error), traceback=trace, log=context.log)
+        # A MemoryError says nothing more than its name.
+        message = f"an allocation failed: {_message(error)}"
+        return Failure(context.stage, "OutOfMemory", message, traceback=trace, log=context.log)
     typed = translated(error, context)
     if isinstance(typed, HarnessError):
         return Failure(context.stage, type(typed).__name__, typed.what, typed.where, typed.hint, trace, context.log)
@@ -81,7 +83,7 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 def _message(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
+    return ": ".join(filter(None, (type(error).__name__, str(error))))
 
 
 def _compilation_error(error: Exception, context: Context) -> FrontendError | None:
