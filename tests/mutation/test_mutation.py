@@ -1,0 +1,73 @@
+"""Every deliberate fault is caught, in the right bucket, on a case that passes without it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.cases.evidence import Verdict
+from harness.isolation import IsolatedRunner
+
+from .fault import Fault, FaultNotInjected
+from .faults import ROOT, a_pass, all_faults, verdict_with, verdict_without
+from .run_faults import RunFault, run_faults, without_fault
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[IsolatedRunner]:
+    runner = IsolatedRunner()
+    yield runner
+    runner.close()
+
+
+@pytest.fixture(scope="module")
+def control(runner: IsolatedRunner) -> Callable[[Fault], Verdict]:
+    """The verdict without the fault; once for all faults on one case."""
+    known: dict[tuple[object, ...], Verdict] = {}
+
+    def verdict(fault: Fault) -> Verdict:
+        key = fault.case, fault.checks, fault.control
+        if key not in known:
+            known[key] = verdict_without(runner, fault)
+        return known[key]
+
+    return verdict
+
+
+@pytest.mark.parametrize("fault", all_faults(), ids=lambda fault: fault.name)
+def test_a_fault_is_caught_in_its_bucket(
+    fault: Fault, runner: IsolatedRunner, control: Callable[[Fault], Verdict]
+) -> None:
+    right = control(fault)
+    assert right.outcome == "pass", right.summary
+    wrong = verdict_with(runner, fault)
+    failure = wrong.evidence.failure
+    assert failure is None or failure.kind != FaultNotInjected.__name__, failure.message
+    assert wrong.bucket == fault.bucket, wrong.summary
+
+
+@pytest.fixture(scope="module")
+def passed(runner: IsolatedRunner) -> Verdict:
+    return a_pass(runner)
+
+
+@pytest.mark.parametrize("fault", run_faults(), ids=lambda fault: fault.name)
+def test_a_fault_of_the_run_is_caught(fault: RunFault, passed: Verdict, tmp_path: Path) -> None:
+    found, message = fault.happens(tmp_path, passed)
+    assert found == fault.expected, message
+
+
+def test_the_run_without_a_fault_is_green(passed: Verdict, tmp_path: Path) -> None:
+    record = without_fault(tmp_path, passed)
+    assert not record.void
+    assert record.gate is not None and record.gate.is_green and record.gate.gated == 1
+
+
+def test_the_page_lists_every_fault_with_its_bucket() -> None:
+    page = (ROOT / "docs" / "mutation.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([\w-]+)` \| .* \| `([\w-]+)` \| ", page, re.MULTILINE)
+    faults = [(fault.name, fault.bucket) for fault in all_faults()]
+    assert rows == faults + [(fault.name, fault.expected) for fault in run_faults()]
