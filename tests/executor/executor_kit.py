@@ -15,9 +15,22 @@ from harness.executor import Allocation, ExecutorOptions, LaunchResult, Memory, 
 from harness.ir import parse_module
 
 # The same examples on every run, however busy the machine.
-EXAMPLES = settings(derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+EXAMPLES = settings(
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
+)
 NAMES = "xyzuvwabcdefgh"
-MLIR = {"int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "float16": "f16", "float32": "f32", "float64": "f64", "bool": "i1"}  # fmt: skip
+MLIR = {
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "float16": "f16",
+    "float32": "f32",
+    "float64": "f64",
+    "bool": "i1",
+}
 
 
 @dataclass
@@ -69,7 +82,9 @@ def ways(full: bool = True) -> list[ExecutorOptions]:
     return [*options, ExecutorOptions(checks="full")] if full else options
 
 
-def everywhere(text: str, arguments: Sequence[Any], grid: tuple[int, ...] = (1,), *, races: bool = False) -> list[np.ndarray]:
+def everywhere(
+    text: str, arguments: Sequence[Any], grid: tuple[int, ...] = (1,), *, races: bool = False
+) -> list[np.ndarray]:
     """The buffers after a launch, the same to the last bit every way. `races` says that programs write to one
     place: then threads, which run programs in no order, are left out."""
     plan = plan_of(text)
@@ -82,12 +97,20 @@ def everywhere(text: str, arguments: Sequence[Any], grid: tuple[int, ...] = (1,)
             first = outcome
             continue
         for index, (want, got) in enumerate(zip(first.arrays, outcome.arrays, strict=True)):
-            assert want.tobytes() == got.tobytes(), f"{options} differs in buffer {NAMES[index]}:\n{got}\nnot\n{want}\n{text}"
+            assert want.tobytes() == got.tobytes(), (
+                f"{options} differs in buffer {NAMES[index]}:\n{got}\nnot\n{want}\n{text}"
+            )
     assert first is not None
     return first.arrays
 
 
-def ttir(kernel: Any, signature: dict[str, str], constants: dict[str, Any] | None = None, arch: str = "simulated", debug: bool = False) -> str:
+def ttir(
+    kernel: Any,
+    signature: dict[str, str],
+    constants: dict[str, Any] | None = None,
+    arch: str = "simulated",
+    debug: bool = False,
+) -> str:
     """The IR of a `@triton.jit` function; `arch` "frontend" runs none of Triton's passes, `debug` keeps assertions."""
     import triton
     from triton.backends.compiler import GPUTarget

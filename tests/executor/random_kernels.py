@@ -88,7 +88,8 @@ class Program:
     def transposed(self, value: Value, order: tuple[int, ...]) -> Value:
         data = value.data.transpose(0, *(axis + 1 for axis in order))
         numbers = ", ".join(map(str, order))
-        text = f"tt.trans {value.name} {{order = array<i32: {numbers}>}} : {value.type} -> {mlir_type(data.shape[1:], value.kind)}"
+        types = f"{value.type} -> {mlir_type(data.shape[1:], value.kind)}"
+        text = f"tt.trans {value.name} {{order = array<i32: {numbers}>}} : {types}"
         return self.emit(text, value.kind, data)
 
     def binary(self, name: str, left: Value, right: Value) -> Value:
@@ -163,16 +164,28 @@ BINARY: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "arith.xori": np.bitwise_xor,
 }
 PREDICATES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
-    "eq": np.equal, "ne": np.not_equal, "slt": np.less, "sle": np.less_equal, "sgt": np.greater,
-    "sge": np.greater_equal, "ult": np.less, "ule": np.less_equal, "ugt": np.greater, "uge": np.greater_equal,
-}  # fmt: skip
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "slt": np.less,
+    "sle": np.less_equal,
+    "sgt": np.greater,
+    "sge": np.greater_equal,
+    "ult": np.less,
+    "ule": np.less_equal,
+    "ugt": np.greater,
+    "uge": np.greater_equal,
+}
+DIVISIONS = ["arith.divsi", "arith.remsi", "arith.divui", "arith.remui"]
+TWO_OPERANDS = ["arith.addi", "arith.addi", *(name for name in BINARY if name not in DIVISIONS)]
+CHOICES = ["binary"] * 6 + ["scaled"] * 3 + ["divided"] * 3 + ["select", "resize", "reshape", "trans", "spread"]
 SHAPES = [(8,), (1,), (4, 8), (1, 8), (4, 1), (2, 4, 2)]
 
 
 def numbers(kind: str) -> st.SearchStrategy[int]:
     bits = BITS[kind]
     least, most = -(1 << bits - 1), (1 << bits - 1) - 1
-    return st.integers(-9, 40) | st.sampled_from([least, least + 1, least + 5, most, most - 1, most - 7, 1 << bits - 2, 3, 7, 8])
+    edges = [least, least + 1, least + 5, most, most - 1, most - 7, 1 << bits - 2, 3, 7, 8]
+    return st.integers(-9, 40) | st.sampled_from(edges)
 
 
 def leaf(draw: st.DrawFn, program: Program, shape: tuple[int, ...], kind: str) -> Value:
@@ -192,17 +205,20 @@ def expression(draw: st.DrawFn, program: Program, shape: tuple[int, ...], kind: 
     """A random integer tensor."""
     if depth == 0:
         return leaf(draw, program, shape, kind)
-    choice = draw(st.sampled_from(["binary"] * 6 + ["scaled"] * 3 + ["divided"] * 3 + ["select", "resize", "reshape", "trans", "spread"]))
-    inner = lambda: expression(draw, program, shape, kind, depth - 1)  # noqa: E731
+    choice = draw(st.sampled_from(CHOICES))
+
+    def inner() -> Value:
+        return expression(draw, program, shape, kind, depth - 1)
+
     if choice == "binary":
-        return program.binary(draw(st.sampled_from(["arith.addi", "arith.subi", "arith.muli", "arith.maxsi", "arith.minsi", "arith.andi", "arith.xori", "arith.addi"])), inner(), inner())
+        return program.binary(draw(st.sampled_from(TWO_OPERANDS)), inner(), inner())
     if choice == "scaled":
         return program.binary("arith.muli", inner(), program.constant(draw(numbers(kind)), kind, shape))
     if choice == "divided":
         by = program.constant(draw(numbers(kind)) or 1, kind, shape)
         if by.data.reshape(-1)[0] == -1:
             by = program.constant(5, kind, shape)
-        return program.binary(draw(st.sampled_from(["arith.divsi", "arith.remsi", "arith.divui", "arith.remui"])), inner(), by)
+        return program.binary(draw(st.sampled_from(DIVISIONS)), inner(), by)
     if choice == "select":
         return program.selected(condition(draw, program, shape, kind, depth - 1), inner(), inner())
     if choice == "resize":
@@ -240,5 +256,7 @@ def condition(draw: st.DrawFn, program: Program, shape: tuple[int, ...], kind: s
         data = left.data & right.data if choice == "and" else left.data | right.data
         return program.emit(f"{name} {left.name}, {right.name} : {left.type}", "i1", data)
     left = expression(draw, program, shape, kind, depth)
-    right = expression(draw, program, shape, kind, 0) if draw(st.booleans()) else program.constant(draw(numbers(kind)), kind, shape)
+    right = expression(draw, program, shape, kind, 0)
+    if draw(st.booleans()):
+        right = program.constant(draw(numbers(kind)), kind, shape)
     return program.compared(draw(st.sampled_from([*PREDICATES, "slt", "slt", "sge"])), left, right)

@@ -53,15 +53,20 @@ def lanes(kind: str, body: str, result: str | None) -> str:
   %ya = tt.addptr %ys, %i : tensor<8x!tt.ptr<{kind}>>, tensor<8xi32>{body}""" + (keep if result else "")
 
 
+def update(kind: str, element: str) -> str:
+    types = f"(tensor<8x!tt.ptr<{element}>>, tensor<8x{element}>, tensor<8xi1>) -> tensor<8x{element}>"
+    return f"\n  %o = tt.atomic_rmw {kind}, acq_rel, gpu, %ya, %v, %m : {types}"
+
+
 def in_order(
-    update: Callable[[Any, Any], Any], values: np.ndarray, memory: np.ndarray, index: np.ndarray
+    combine: Callable[[Any, Any], Any], values: np.ndarray, memory: np.ndarray, index: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     memory, found = memory.copy(), np.zeros_like(values)
     with np.errstate(over="ignore"):
         for lane in np.ndindex(values.shape):
             if index[lane] >= 0:
                 found[lane] = memory[index[lane]]
-                memory[index[lane]] = update(memory[index[lane]], values[lane])
+                memory[index[lane]] = combine(memory[index[lane]], values[lane])
     return memory, found
 
 
@@ -76,7 +81,7 @@ def test_integer_updates(kind: str, dtype: type) -> None:
     memory, found = in_order(INTEGER[kind], x, y, z)
     element = MLIR[np.dtype(dtype).name]
     for wanted in (True, False):
-        op = f"\n  %o = tt.atomic_rmw {kind}, acq_rel, gpu, %ya, %v, %m : (tensor<8x!tt.ptr<{element}>>, tensor<8x{element}>, tensor<8xi1>) -> tensor<8x{element}>"
+        op = update(kind, element)
         text = module(lanes(element, op, "%o" if wanted else None), *pointers(x, y, z, x)).replace("%u:", "%w:")
         _, got, _, old = everywhere(text, [x, y, z, np.zeros_like(x)], (PROGRAMS,), races=True)
         assert np.array_equal(got, memory)
@@ -93,7 +98,7 @@ def test_float_updates_round_in_order(kind: str, dtype: type) -> None:
     memory, found = in_order(lambda old, value: old + value if kind == "fadd" else value, x, y, z)
     element = MLIR[np.dtype(dtype).name]
     for wanted in (True, False):
-        op = f"\n  %o = tt.atomic_rmw {kind}, acq_rel, gpu, %ya, %v, %m : (tensor<8x!tt.ptr<{element}>>, tensor<8x{element}>, tensor<8xi1>) -> tensor<8x{element}>"
+        op = update(kind, element)
         text = module(lanes(element, op, "%o" if wanted else None), *pointers(x, y, z, x)).replace("%u:", "%w:")
         _, got, _, old = everywhere(text, [x, y, z, np.zeros_like(x)], (PROGRAMS,), races=True)
         assert np.array_equal(got, memory)
@@ -107,7 +112,8 @@ def test_compare_and_swap_compares_bits() -> None:
     z = np.array([[0, 1, 1, 1, 0, 0, 0, 0]], np.int32)
     op = """
   %two = arith.constant dense<2.0> : tensor<8xf32>
-  %o = tt.atomic_cas acq_rel, gpu, %ya, %v, %two : (tensor<8x!tt.ptr<f32>>, tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>"""
+  %o = tt.atomic_cas acq_rel, gpu, %ya, %v, %two
+      : (tensor<8x!tt.ptr<f32>>, tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>"""
     text = module(lanes("f32", op, "%o"), *pointers(x, y, z, x)).replace("%u:", "%w:")
     _, got, _, old = everywhere(text, [x, y, z, np.zeros_like(x)], (1,))
     assert got.tolist() == [2.0, 2.0]
@@ -172,14 +178,13 @@ def work_queue(queue, count, order):
     tl.atomic_add(count, done)
 
 
-WAITING = {"int": "*i32"}
-
-
 def waiting(kernel: Any) -> str:
     return ttir(kernel, dict.fromkeys(kernel.arg_names, "*i32"))
 
 
-@pytest.mark.parametrize(("kernel", "order"), [(spin_lock, range(6)), (later_first, range(5, -1, -1)), (volatile_flag, [1, 2, 3, 4, 5, 0])])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kernel", "order"), [(spin_lock, range(6)), (later_first, range(5, -1, -1)), (volatile_flag, [1, 2, 3, 4, 5, 0])]
+)
 def test_waiting_programs_all_finish(kernel: Any, order: Any) -> None:
     buffers = [np.zeros(1, np.int32), np.zeros(1, np.int32), np.full(6, -1, np.int32)]
     _, count, seen = everywhere(waiting(kernel), buffers, (6,), races=True)

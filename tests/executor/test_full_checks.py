@@ -87,11 +87,10 @@ def checked(
     memory, arrays, arguments = Memory(), [np.zeros(16, np.int32), np.zeros(16, np.int32)], []
     for name, array, address in zip("xy", arrays, (0x1000, 0x2000), strict=True):
         allocation = memory.add(Allocation(name, array.view(np.uint8), address, 4))
-        allocation.inside, allocation.initialised = np.ones(64, np.bool_), np.ones(64, np.bool_)
+        view, known = np.full(16, name == "x"), np.full(16, name == "x")
+        view[inside], known[written] = True, True
+        allocation.inside, allocation.initialised = np.repeat(view, 4), np.repeat(known, 4)
         arguments.append(PointerArgument(allocation))
-    view, known = np.zeros(16, np.bool_), np.zeros(16, np.bool_)
-    view[inside], known[written] = True, True
-    allocation.inside, allocation.initialised = np.repeat(view, 4), np.repeat(known, 4)
     return launch(plan, (programs, 1, 1), arguments, memory, ExecutorOptions(checks="full")), arrays
 
 

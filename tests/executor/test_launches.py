@@ -45,7 +45,8 @@ def test_a_million_programs() -> None:
 
 
 def test_arguments_take_the_parameter_s_type() -> None:
-    text = module("""
+    text = module(
+        """
   %a = arith.extsi %i : i8 to i64
   tt.store %x, %a : !tt.ptr<i64>
   %one = arith.constant 1 : i32
@@ -63,7 +64,13 @@ def test_arguments_take_the_parameter_s_type() -> None:
   %four = arith.constant 4 : i32
   %p4 = tt.addptr %x, %four : !tt.ptr<i64>, i32
   %e = arith.extui %t : i1 to i64
-  tt.store %p4, %e : !tt.ptr<i64>""", "%x: !tt.ptr<i64>", "%i: i8", "%j: i64", "%h: f16", "%t: i1")
+  tt.store %p4, %e : !tt.ptr<i64>""",
+        "%x: !tt.ptr<i64>",
+        "%i: i8",
+        "%j: i64",
+        "%h: f16",
+        "%t: i1",
+    )
     (got,) = everywhere(text, [np.zeros(5, np.int64), 200, (1 << 64) - 2, 0.1, True])
     assert got[:3].tolist() == [-56, 200, -2]
     assert got[3:4].view(np.float64)[0] == float(np.float16(0.1)) and got[4] == 1
@@ -90,7 +97,8 @@ def test_threads_leave_the_same_result_record() -> None:
 
 
 def test_pointer_arguments_carry_their_offset() -> None:
-    text = module("  %v = tt.load %x : !tt.ptr<i16>\n  tt.store %y, %v : !tt.ptr<i16>", "%x: !tt.ptr<i16>", "%y: !tt.ptr<i16>")
+    body = "  %v = tt.load %x : !tt.ptr<i16>\n  tt.store %y, %v : !tt.ptr<i16>"
+    text = module(body, "%x: !tt.ptr<i16>", "%y: !tt.ptr<i16>")
     _, got = everywhere(text, [(np.arange(9, dtype=np.int16), 7), (np.zeros(3, np.int16), 2)])
     assert got.tolist() == [0, 0, 7]
     assert PointerArgument.__dataclass_fields__["byte_offset"].default == 0
@@ -101,8 +109,8 @@ def test_spacing_and_overlap_against_all_positions(seed: int) -> None:
     numbers = np.random.default_rng(seed)
     for _ in range(60):
         counts, steps = numbers.integers(1, 5, 3), numbers.integers(-12, 13, 3) * 4
-        table = sum(np.arange(n).reshape([-1 if i == a else 1 for i in range(3)]) * s for a, (n, s) in enumerate(zip(counts, steps, strict=True)))  # fmt: skip
-        starts = np.asarray(table, np.int64).reshape(-1)
+        first, second, third = (np.arange(n) * s for n, s in zip(counts, steps, strict=True))
+        starts = (first[:, None, None] + second[:, None] + third).reshape(-1)
         if not overlapping(tuple(counts.tolist()), tuple(steps.tolist()), 4):
             assert np.unique(starts).size == starts.size
         spacing = even_spacing(starts)

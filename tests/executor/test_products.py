@@ -59,7 +59,7 @@ def two_in_a_row(x, y, z, m, n, k, BLOCK: tl.constexpr):
     square = lanes[:, None] * k + lanes[None, :]
     a = tl.load(x + row * BLOCK * k + square, lanes[None, :] < k)
     total = tl.zeros((BLOCK, BLOCK), tl.float32)
-    for trip in range(0, row + 1):
+    for trip in range(row + 1):
         total = tl.dot(a, tl.trans(a), total)
         if trip == 1:
             total = total - 1.0

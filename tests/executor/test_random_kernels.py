@@ -71,7 +71,7 @@ def test_masked_loads_and_stores(data: st.DataObject) -> None:
         def address(size: int) -> Value:
             raw = expression(draw, program, shape, kind, 2)
             least, most = int(raw.data.min()), int(raw.data.max())
-            if 0 <= least and most < size:
+            if least >= 0 and most < size:
                 return raw
             if most - least < size:  # shifted, so that its form stays affine where it is
                 return program.binary("arith.subi", raw, program.constant(least, kind, shape))

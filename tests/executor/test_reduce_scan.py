@@ -59,9 +59,14 @@ def region(kind: str, ops: str) -> str:
     return f"({{\n  ^bb0(%a: {kind}, %b: {kind}):\n    %z = {ops}\n    tt.reduce.return %z : {kind}\n  }})"
 
 
+def folded(result: str, source: str, rows: int, columns: int, kind: str, axis: int, body: str) -> str:
+    types = f"(tensor<{rows}x{columns}x{kind}>) -> tensor<{(columns, rows)[axis]}x{kind}>"
+    return f'\n  {result} = "tt.reduce"({source}) <{{axis = {axis} : i32}}> {region(kind, body)} : {types}'
+
+
 def reduced(kind: str, rows: int, columns: int, axis: int, body: str) -> str:
     extent = (columns, rows)[axis]
-    text = tile(kind, rows, columns) + f'\n  %s = "tt.reduce"(%t) <{{axis = {axis} : i32}}> {region(kind, body)} : (tensor<{rows}x{columns}x{kind}>) -> tensor<{extent}x{kind}>'
+    text = tile(kind, rows, columns) + folded("%s", "%t", rows, columns, kind, axis, body)
     return text + keep("y", "%s", kind, extent, "%c" if axis == 0 else "%r")
 
 
@@ -69,7 +74,8 @@ def scanned(kind: str, rows: int, columns: int, axis: int, body: str, reverse: b
     shape = f"tensor<{rows}x{columns}x{kind}>"
     inner = region(kind, body).replace("reduce.return", "scan.return")
     text = tile(kind, rows, columns)
-    text += f'\n  %s = "tt.scan"(%t) <{{axis = {axis} : i32, reverse = {str(reverse).lower()}}}> {inner} : ({shape}) -> {shape}'
+    attributes = f"<{{axis = {axis} : i32, reverse = {str(reverse).lower()}}}>"
+    text += f'\n  %s = "tt.scan"(%t) {attributes} {inner} : ({shape}) -> {shape}'
     return text + keep_tile("%s", kind, rows, columns)
 
 
@@ -170,8 +176,9 @@ def test_sums_of_floats_do_not_depend_on_the_batch(axis: int, dtype: type) -> No
     tt.scan.return %z : {kind}
   }})"""
     for scan_axis in (0, 1):
-        text = tile(kind, 32, 16) + f'\n  %u = "tt.scan"(%t) <{{axis = {scan_axis} : i32, reverse = false}}> {larger} : ({shape}) -> {shape}'
-        text += f'\n  %s = "tt.reduce"(%u) <{{axis = {axis} : i32}}> {region(kind, add)} : ({shape}) -> tensor<{extent}x{kind}>'
+        attributes = f"<{{axis = {scan_axis} : i32, reverse = false}}>"
+        text = tile(kind, 32, 16) + f'\n  %u = "tt.scan"(%t) {attributes} {larger} : ({shape}) -> {shape}'
+        text += folded("%s", "%u", 32, 16, kind, axis, add)
         text += keep("y", "%s", kind, extent, "%c" if axis == 0 else "%r")
         everywhere(module(text, *pointers(x, y)), [x, y], (23,))
 
@@ -179,7 +186,9 @@ def test_sums_of_floats_do_not_depend_on_the_batch(axis: int, dtype: type) -> No
 def test_a_region_of_two_operands_that_reads_the_function_around_it() -> None:
     """The largest after adding the program's number where the index is odd; the first one on ties."""
     shape, index = "tensor<4x8xi32>", "tensor<4x8xi32>"
-    text = tile("i32", 4, 8) + f"""
+    text = (
+        tile("i32", 4, 8)
+        + f"""
   %one = arith.constant 1 : i32
   %s:2 = "tt.reduce"(%t, %cb) <{{axis = 1 : i32}}> ({{
   ^bb0(%a: i32, %i: i32, %b: i32, %j: i32):
@@ -193,7 +202,10 @@ def test_a_region_of_two_operands_that_reads_the_function_around_it() -> None:
     %v = arith.select %g, %a, %b : i32
     %k = arith.select %g, %i, %j : i32
     tt.reduce.return %v, %k : i32, i32
-  }}) : ({shape}, {index}) -> (tensor<4xi32>, tensor<4xi32>)""" + keep("y", "%s#0", "i32", 4, "%r") + keep("z", "%s#1", "i32", 4, "%r")  # fmt: skip
+  }}) : ({shape}, {index}) -> (tensor<4xi32>, tensor<4xi32>)"""
+        + keep("y", "%s#0", "i32", 4, "%r")
+        + keep("z", "%s#1", "i32", 4, "%r")
+    )
     x = np.random.default_rng(3).integers(0, 4, (ROWS, 4, 8)).astype(np.int32)
     y, z = np.zeros((ROWS, 4), np.int32), np.zeros((ROWS, 4), np.int32)
     _, values, indices = everywhere(module(text, *pointers(x, y, z)), [x, y, z], (ROWS,))
@@ -204,7 +216,9 @@ def test_a_region_of_two_operands_that_reads_the_function_around_it() -> None:
 
 
 def test_a_region_with_a_branch() -> None:
-    text = tile("i32", 2, 8) + """
+    text = (
+        tile("i32", 2, 8)
+        + """
   %zero = arith.constant 0 : i32
   %s = "tt.reduce"(%t) <{axis = 1 : i32}> ({
   ^bb0(%a: i32, %b: i32):
@@ -216,7 +230,9 @@ def test_a_region_with_a_branch() -> None:
       scf.yield %n : i32
     }
     tt.reduce.return %z : i32
-  }) : (tensor<2x8xi32>) -> tensor<2xi32>""" + keep("y", "%s", "i32", 2, "%r")  # fmt: skip
+  }) : (tensor<2x8xi32>) -> tensor<2xi32>"""
+        + keep("y", "%s", "i32", 2, "%r")
+    )
     x = np.random.default_rng(4).integers(-99, 99, (ROWS, 2, 8)).astype(np.int32)
     y = np.zeros((ROWS, 2), np.int32)
     assert np.array_equal(everywhere(module(text, *pointers(x, y)), [x, y], (ROWS,))[1], x.max(axis=2))

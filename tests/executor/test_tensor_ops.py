@@ -1,5 +1,8 @@
 """Ops that move elements, and views of memory whose shape differs from program to program."""
 
+# Kernels pass numbers where tl's annotations want tensors.
+# pyright: reportArgumentType=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -77,7 +80,10 @@ def descriptors(x, y, sizes, BLOCK: tl.constexpr):
 
 def test_descriptors_clip_what_they_load_and_store() -> None:
     numbers = np.random.default_rng(0)
-    sizes = np.stack([numbers.integers(1, 7, 9), numbers.integers(1, 9, 9), numbers.integers(-4, 7, 9), numbers.integers(-8, 9, 9)], 1)  # fmt: skip
+    sizes = np.stack(
+        [numbers.integers(1, 7, 9), numbers.integers(1, 9, 9), numbers.integers(-4, 7, 9), numbers.integers(-8, 9, 9)],
+        1,
+    )
     x, y = np.arange(1, 65, dtype=np.int32), np.zeros((9, 8, 8), np.int32)
     text = ttir(descriptors, {"x": "*i32", "y": "*i32", "sizes": "*i32"}, {"BLOCK": 8})
     got = everywhere(text, [x, y, sizes.astype(np.int32)], (9,))[1]
@@ -112,7 +118,9 @@ def test_elements_end_up_where_they_should() -> None:
     block = 8
     x = np.random.default_rng(1).integers(0, 99, (PROGRAMS, block)).astype(np.int32)
     y = np.zeros((PROGRAMS, 2 * block), np.int32)
-    _, got, through_pointers = everywhere(ttir(rearranged, dict.fromkeys("xyz", "*i32"), {"BLOCK": block}), [x, y, y], (PROGRAMS,))  # fmt: skip
+    _, got, through_pointers = everywhere(
+        ttir(rearranged, dict.fromkeys("xyz", "*i32"), {"BLOCK": block}), [x, y, y], (PROGRAMS,)
+    )
     for pid in range(PROGRAMS):
         pairs = np.stack([x[pid], np.arange(block) + pid], axis=-1)
         halves = pairs.T.reshape(block, 2)
@@ -131,7 +139,11 @@ def counted(x, y, bins: tl.constexpr, BLOCK: tl.constexpr):
 
 def test_histogram() -> None:
     x = np.random.default_rng(2).integers(0, 8, (PROGRAMS, 32)).astype(np.int32)
-    got = everywhere(ttir(counted, {"x": "*i32", "y": "*i32"}, {"bins": 8, "BLOCK": 32}), [x, np.zeros((PROGRAMS, 8), np.int32)], (PROGRAMS,))[1]  # fmt: skip
+    got = everywhere(
+        ttir(counted, {"x": "*i32", "y": "*i32"}, {"bins": 8, "BLOCK": 32}),
+        [x, np.zeros((PROGRAMS, 8), np.int32)],
+        (PROGRAMS,),
+    )[1]
     want = np.stack([np.bincount(row[row != 3], minlength=8) for row in x])
     assert np.array_equal(got, want)
 
@@ -152,7 +164,9 @@ def mapped(x, y, z, BLOCK: tl.constexpr):
 
 def test_map_elementwise() -> None:
     x = np.random.default_rng(3).integers(0, 30, (PROGRAMS, 16)).astype(np.int32)
-    _, larger, total = everywhere(ttir(mapped, dict.fromkeys("xyz", "*i32"), {"BLOCK": 16}), [x, x * 0, x * 0], (PROGRAMS,))  # fmt: skip
+    _, larger, total = everywhere(
+        ttir(mapped, dict.fromkeys("xyz", "*i32"), {"BLOCK": 16}), [x, x * 0, x * 0], (PROGRAMS,)
+    )
     other = np.arange(16, dtype=np.int32) * 3
     assert np.array_equal(larger, np.maximum(x, other)) and np.array_equal(total, x + other)
 
@@ -170,7 +184,11 @@ def booleans(x, y, z, BLOCK: tl.constexpr):
 def test_boolean_buffers() -> None:
     x = np.array([0, 1, 2, 255] * 8, np.uint8).view(np.int8)
     at = np.arange(32)
-    _, y, z = everywhere(ttir(booleans, {"x": "*i1", "y": "*i1", "z": "*i32"}, {"BLOCK": 8}), [x, np.full(32, 7, np.int8), np.zeros(32, np.int32)], (4,))  # fmt: skip
+    _, y, z = everywhere(
+        ttir(booleans, {"x": "*i1", "y": "*i1", "z": "*i32"}, {"BLOCK": 8}),
+        [x, np.full(32, 7, np.int8), np.zeros(32, np.int32)],
+        (4,),
+    )
     flags = np.where(at % 3 != 0, x != 0, at % 2 == 0)
     assert np.array_equal(y, (~flags).astype(np.int8)) and np.array_equal(z, np.where(flags, at, -1))
 

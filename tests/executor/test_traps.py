@@ -106,10 +106,14 @@ def test_a_tile_that_programs_share_traps_in_the_first_of_them(missing: str, pro
 
 
 def test_misaligned() -> None:
-    text = module("""
+    text = module(
+        """
   %b = tt.bitcast %x : !tt.ptr<i8> -> !tt.ptr<i32>
   %v = tt.load %b : !tt.ptr<i32>
-  tt.store %y, %v : !tt.ptr<i32>""", "%x: !tt.ptr<i8>", "%y: !tt.ptr<i32>")
+  tt.store %y, %v : !tt.ptr<i32>""",
+        "%x: !tt.ptr<i8>",
+        "%y: !tt.ptr<i32>",
+    )
     x, y = np.arange(16, dtype=np.int8), np.zeros(1, np.int32)
     assert everywhere(text, [(x, 4), y])[1][0] == x[4:8].view(np.int32)[0]
     with pytest.raises(Misaligned, match=r"load of 4 bytes at element 3 of buffer 'x'.*not a multiple of 4"):
@@ -157,7 +161,8 @@ def test_a_pointer_to_nowhere(address: int, error: type[Trap], batch: int) -> No
 
 
 def test_a_masked_pointer_to_nowhere_touches_nothing() -> None:
-    text = module("""
+    text = module(
+        """
   %v = tt.load %x : !tt.ptr<i64>
   %p = tt.int_to_ptr %v : i64 -> !tt.ptr<i32>
   %f = arith.constant false
@@ -165,7 +170,10 @@ def test_a_masked_pointer_to_nowhere_touches_nothing() -> None:
   %l = tt.load %p, %f, %o : !tt.ptr<i32>
   tt.store %p, %l, %f : !tt.ptr<i32>
   %a = tt.atomic_rmw add, acq_rel, gpu, %p, %l, %f : (!tt.ptr<i32>, i32, i1) -> i32
-  tt.store %y, %l : !tt.ptr<i32>""", "%x: !tt.ptr<i64>", "%y: !tt.ptr<i32>")
+  tt.store %y, %l : !tt.ptr<i32>""",
+        "%x: !tt.ptr<i64>",
+        "%y: !tt.ptr<i32>",
+    )
     outcome = run(plan_of(text), [np.array([5], np.int64), np.zeros(1, np.int32)], (2,))
     assert outcome.arrays[1][0] == 7
     assert outcome.result.loads == {"x"} and outcome.result.stores == {"y"}

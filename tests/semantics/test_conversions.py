@@ -133,7 +133,8 @@ def test_float_to_integer_truncates_and_saturates(name: str, bits: int) -> None:
     least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
     edges = [0.0, 0.5, -0.5, -0.99, 1.5, -1.5, 2.5, least, least - 1, most, most + 1, most / 2 + 0.25, 1e300, -1e300]
     values = np.array([*edges, *(np.nextafter(float(edge), 0) for edge in edges), np.inf, -np.inf, np.nan])
-    want = [0 if math.isnan(v) else least if v < least else most if v > most else math.trunc(v) for v in values.tolist()]
+    clipped = [0.0 if math.isnan(value) else min(max(value, least), most) for value in values.tolist()]
+    want = [math.trunc(value) for value in clipped]
     got = call(name, "f64", f"i{bits}", values)
     assert got.tolist() == [wrapped(value, bits) for value in want]
     for source in ("f16", "bf16", "f8E4M3FN"):
@@ -195,7 +196,7 @@ def test_tf32_keeps_ten_bits(value: float) -> None:
     with np.errstate(all="ignore"):
         got = float(round_to_tf32(np.array([value], np.float32))[0])
     if not math.isfinite(value) or value == 0:
-        assert got == value or math.isnan(value) and math.isnan(got)
+        assert got == value or (math.isnan(value) and math.isnan(got))
         return
     exponent = max(math.frexp(value)[1] - 11, -126 - 10)
     scaled = Fraction(value) / Fraction(2) ** exponent

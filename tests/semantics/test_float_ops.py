@@ -188,7 +188,8 @@ def test_fma_of_doubles_needs_every_bit() -> None:
 def test_fma_keeps_special_values() -> None:
     for kind in KINDS:
         dtype = numpy_dtype(kind)
-        operands = [np.array(column).astype(dtype) for column in ([1, np.inf, 0, np.nan], [2, 0, 5, 1], [np.inf, 1, -0.0, 1])]
+        columns = ([1, np.inf, 0, np.nan], [2, 0, 5, 1], [np.inf, 1, -0.0, 1])
+        operands = [np.array(column).astype(dtype) for column in columns]
         want = np.array([np.inf, np.nan, 0.0, np.nan]).astype(dtype)
         assert same_bits(call("math.fma", kind, kind, *operands), want)
     # Too large for the type only before the addition.
@@ -208,7 +209,7 @@ def test_rounding_functions(value: float) -> None:
     for name, exact in expected.items():
         got = call(name, "f64", "f64", held)[0]
         want = float(exact(value)) if math.isfinite(value) else value
-        assert got == want or math.isnan(got) and math.isnan(want), name
+        assert got == want or (math.isnan(got) and math.isnan(want)), name
     away = call("math.round", "f64", "f64", held)[0]
     if math.isfinite(value):
         assert away == float(math.copysign(math.floor(Fraction(abs(value)) + Fraction(1, 2)), value))
@@ -220,12 +221,16 @@ def test_signs(kind: str) -> None:
     values = np.array([-0.0, 0.0, -2.0, math.inf, -math.nan]).astype(dtype)
     bits = f"u{dtype.itemsize}"
     top = 1 << (dtype.itemsize * 8 - 1)
-    assert (call("arith.negf", kind, kind, values).view(bits)[:4] == values.view(bits)[:4] ^ np.array(top, bits)).all()
-    assert (call("math.absf", kind, kind, values).view(bits)[:4] == values.view(bits)[:4] & np.array(top - 1, bits)).all()
-    assert same_bits(call("arith.remf", kind, kind, values[2:3], np.array([1.5]).astype(dtype)), np.array([-0.5]).astype(dtype))
+    held = values.view(bits)[:4]
+    assert (call("arith.negf", kind, kind, values).view(bits)[:4] == held ^ np.array(top, bits)).all()
+    assert (call("math.absf", kind, kind, values).view(bits)[:4] == held & np.array(top - 1, bits)).all()
+    rest = call("arith.remf", kind, kind, values[2:3], np.array([1.5]).astype(dtype))
+    assert same_bits(rest, np.array([-0.5]).astype(dtype))
 
 
-@pytest.mark.parametrize("name", ["arith.addi", "arith.muli", "arith.maxsi", "arith.minsi", "arith.maxui", "arith.andi", "arith.xori"])
+@pytest.mark.parametrize(
+    "name", ["arith.addi", "arith.muli", "arith.maxsi", "arith.minsi", "arith.maxui", "arith.andi", "arith.xori"]
+)
 def test_folding_i1_follows_the_op(name: str) -> None:
     combiner = combiner_for(name, "i1")
     assert combiner is not None

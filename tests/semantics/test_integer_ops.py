@@ -141,7 +141,8 @@ def test_width_changes(source: int, data: st.DataObject) -> None:
 def test_signed_upper_half_of_a_product(data: st.DataObject) -> None:
     for bits, symbol in ((32, "__nv_mulhi"), (64, "__nv_mul64hi")):
         left, right = operands(data, bits)
-        got = call("tt.extern_elementwise", f"i{bits}", f"i{bits}", array(left, bits), array(right, bits), symbol=symbol)
+        kind = f"i{bits}"
+        got = call("tt.extern_elementwise", kind, kind, array(left, bits), array(right, bits), symbol=symbol)
         assert got.tolist() == [a * b >> bits for a, b in zip(left, right, strict=True)]
 
 
