@@ -117,7 +117,12 @@ def _eager(geometry: Geometry):
 THREE = Geometry(channels=64, extent=56, filters=64, kernel=3, stride=1, padding=1, block_k=32)
 SEVEN = Geometry(channels=3, extent=224, filters=64, kernel=7, stride=2, padding=3, block_k=16)
 
-CONV_3X3 = Benchmark("conv_3x3", "64 channels, 56x56 fp32", lambda scale: _conv(THREE, scale), _eager(THREE))
+WHY = (
+    "the template finds each pixel's row and column by division, so its loads are gathers, one for each kernel"
+    " position and block of channels; torch reads windows of the image where they lie."
+)
+
+CONV_3X3 = Benchmark("conv_3x3", "64 channels, 56x56 fp32", lambda scale: _conv(THREE, scale), _eager(THREE), WHY)
 CONV_7X7 = Benchmark(
-    "conv_7x7", "stride 2, 3 to 64 channels, 224x224 fp32", lambda scale: _conv(SEVEN, scale), _eager(SEVEN)
+    "conv_7x7", "stride 2, 3 to 64 channels, 224x224 fp32", lambda scale: _conv(SEVEN, scale), _eager(SEVEN), WHY
 )
