@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import triton
 from hypothesis import HealthCheck, settings
 
 from harness.executor import Allocation, ExecutorOptions, LaunchResult, Memory, PointerArgument, compile_module, launch
@@ -20,6 +21,8 @@ EXAMPLES = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
 )
+# Triton 3.9 refuses `tl.make_block_ptr`.
+HAS_BLOCK_POINTERS = tuple(map(int, triton.__version__.split(".")[:2])) < (3, 9)
 NAMES = "xyzuvwabcdefgh"
 MLIR = {
     "int8": "i8",
@@ -112,7 +115,6 @@ def ttir(
     debug: bool = False,
 ) -> str:
     """The IR of a `@triton.jit` function; `arch` "frontend" runs none of Triton's passes, `debug` keeps assertions."""
-    import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import triton
 import triton.language as tl
-from executor_kit import everywhere, module, plan_of, run, ttir
+from executor_kit import HAS_BLOCK_POINTERS, everywhere, module, plan_of, run, ttir
 
 from harness.errors import Deadlock
 from harness.executor import ExecutorOptions
@@ -231,7 +231,7 @@ PAIRS: list[tuple[Any, Any]] = [
     (early_return, early_return_alone),
     (calls, calls_alone),
 ]
-if hasattr(tl, "make_block_ptr"):
+if HAS_BLOCK_POINTERS:
     PAIRS.append((block_pointers, block_pointers_alone))
 KERNELS = {kernel.fn.__name__: (kernel, alone) for kernel, alone in PAIRS}
 

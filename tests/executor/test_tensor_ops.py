@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 import triton
 import triton.language as tl
-from executor_kit import EXAMPLES, everywhere, ttir
+from executor_kit import EXAMPLES, HAS_BLOCK_POINTERS, everywhere, ttir
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 PROGRAMS = 5
-HAS_BLOCK_POINTERS = hasattr(tl, "make_block_ptr")  # deprecated in 3.7
 
 
 @triton.jit
