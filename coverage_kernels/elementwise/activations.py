@@ -104,7 +104,7 @@ def activation(activation, dtype):
 
 
 @triton.jit
-def swiglu_kernel(gate_up, out, rows, cols, row_stride, BLOCK: tl.constexpr):
+def swiglu_kernel(gate_up, out, cols, row_stride, BLOCK: tl.constexpr):
     """gate_up is (rows, 2 * cols): the gate is the left half of each row, the value the right half."""
     row = tl.program_id(0)
     at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
@@ -124,7 +124,6 @@ def swiglu(dtype, cols):
         args=dict(
             gate_up=Buffer((9, 2 * cols), dtype, strides=(stride, 1)),
             out=empty((9, cols), dtype),
-            rows=9,
             cols=cols,
             row_stride=stride,
             BLOCK=64,

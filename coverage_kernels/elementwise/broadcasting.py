@@ -39,7 +39,7 @@ def outer_product(shape, dtype):
 
 
 @triton.jit
-def three_axes_kernel(x, y, z, out, planes, rows, cols, BLOCK: tl.constexpr):
+def three_axes_kernel(x, y, z, out, rows, cols, BLOCK: tl.constexpr):
     """x is (planes, 1, 1), y is (rows, 1) and z is (cols,): a 3-D grid, one block of columns a program."""
     plane = tl.program_id(2)
     row = tl.program_id(1)
@@ -59,7 +59,6 @@ def three_axes(shape):
             y=Buffer(rows),
             z=Buffer(cols),
             out=empty(shape),
-            planes=planes,
             rows=rows,
             cols=cols,
             BLOCK=64,

@@ -228,7 +228,7 @@ def upsample_nearest(target):
 
 
 @triton.jit
-def unfold_kernel(x, out, length, WINDOW: tl.constexpr, step, windows, BLOCK: tl.constexpr):
+def unfold_kernel(x, out, WINDOW: tl.constexpr, step, windows, BLOCK: tl.constexpr):
     """Windows that overlap: neighbouring programs read the same elements."""
     window = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[:, None]
     at = tl.arange(0, WINDOW)[None, :]
@@ -242,7 +242,7 @@ def unfold(step):
     return KernelCase(
         unfold_kernel,
         grid=(triton.cdiv(windows, 16),),
-        args=dict(x=Buffer(100), out=empty((windows, 8)), length=100, WINDOW=8, step=step, windows=windows, BLOCK=16),
+        args=dict(x=Buffer(100), out=empty((windows, 8)), WINDOW=8, step=step, windows=windows, BLOCK=16),
         reference=lambda x: x.unfold(0, 8, step),
     )
 

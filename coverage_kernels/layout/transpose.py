@@ -138,7 +138,7 @@ def strided_copy(source, target):
 
 
 @triton.jit
-def pixel_shuffle_kernel(x, out, channels, height, width, FACTOR: tl.constexpr, n, BLOCK: tl.constexpr):
+def pixel_shuffle_kernel(x, out, height, width, FACTOR: tl.constexpr, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     column = at % (width * FACTOR)
     row = at // (width * FACTOR) % (height * FACTOR)
@@ -159,7 +159,6 @@ def pixel_shuffle(factor):
         args=dict(
             x=Buffer((channels * factor**2, height, width)),
             out=empty((channels, height * factor, width * factor)),
-            channels=channels,
             height=height,
             width=width,
             FACTOR=factor,

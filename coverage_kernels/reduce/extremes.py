@@ -95,7 +95,7 @@ def maximum_lets_nan_win(dtype):
 
 
 @triton.jit
-def argument_kernel(x, highest, lowest, value, cols, AXIS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+def argument_kernel(x, highest, lowest, value, AXIS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     m = tl.arange(0, BLOCK_M)[:, None]
     n = tl.arange(0, BLOCK_N)[None, :]
     tile = tl.load(x + m * BLOCK_N + n)
@@ -124,7 +124,6 @@ def argmax_with_ties(axis, dtype):
             highest=empty(kept, "int32"),
             lowest=empty(kept, "int32"),
             value=empty(kept, dtype),
-            cols=32,
             AXIS=axis,
             BLOCK_M=16,
             BLOCK_N=32,

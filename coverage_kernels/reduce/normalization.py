@@ -163,7 +163,7 @@ def rmsnorm(rows, dtype):
 
 @triton.jit
 def batchnorm_kernel(
-    x, weight, bias, running_mean, running_var, out, batch, channels, pixels, n_stride, c_stride, p_stride,
+    x, weight, bias, running_mean, running_var, out, batch, pixels, n_stride, c_stride, p_stride,
     momentum, eps, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """One channel a program; batch and pixels are one axis of batch * pixels elements."""
@@ -214,7 +214,6 @@ def batchnorm(layout, pixels):
             running_var=Buffer(channels),
             out=empty(shape, strides=strides),
             batch=batch,
-            channels=channels,
             pixels=pixels,
             n_stride=strides[0],
             c_stride=strides[1],
