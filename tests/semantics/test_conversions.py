@@ -11,10 +11,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 from op_call import EXAMPLES, WIDTHS, call, integers, raw, same_bits, wrapped
 
+from harness.cases.dtypes import dtype_named
+from harness.goldens.rounding import rounded
 from harness.semantics import numpy_dtype
 from harness.semantics.types import Array
 
@@ -209,3 +212,13 @@ def test_bitcasts_keep_every_bit() -> None:
         values = patterns(source)
         back = call("tt.bitcast", target, source, call("tt.bitcast", source, target, values))
         assert back.view(f"u{back.itemsize}").tolist() == values.view(f"u{values.itemsize}").tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "element"), [("fp8e4nv", "f8E4M3FN"), ("fp8e5", "f8E5M2"), ("fp16", "f16"), ("bf16", "bf16")]
+)
+def test_goldens_round_as_kernels_do(name: str, element: str) -> None:
+    """Two implementations of one rule, saturation included."""
+    values = telling(element)
+    golden = rounded(torch.from_numpy(values), dtype_named(name))
+    assert same_bits(golden, call("tt.fp_to_fp", "f64", element, values))
