@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.executor.access import NOWHERE, AccessType, aligned, raise_trap, typed
+from harness.executor.bounds import NOWHERE, AccessType, aligned, raise_trap, typed
 from harness.executor.context import Context
 from harness.executor.values import Pointer, dense
 from harness.semantics.types import Array, unsigned
@@ -37,7 +37,15 @@ UPDATES: dict[str, Update] = {
 }
 
 # Updates that NumPy can apply in order by itself when nobody asks for the old values.
-_IN_ORDER = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "add": np.add, "fadd": np.add, "max": np.maximum, "min": np.minimum}  # fmt: skip
+_IN_ORDER = {
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "add": np.add,
+    "fadd": np.add,
+    "max": np.maximum,
+    "min": np.minimum,
+}
 
 
 class _Lanes:

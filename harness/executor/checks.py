@@ -16,7 +16,7 @@ import numpy as np
 
 from harness.cases.evidence import Finding
 from harness.cases.location import SourceLocation
-from harness.executor.access import AccessType
+from harness.executor.bounds import AccessType
 from harness.executor.context import Context
 from harness.executor.memory import Allocation
 from harness.executor.values import Pointer, dense
@@ -159,7 +159,15 @@ class Shadow:
             self._sites.append(where)
         return self._site_numbers[where]
 
-    def _report(self, kind: str, allocation: Allocation, message: str, where: SourceLocation | None, programs: list[int], other: SourceLocation | None = None) -> None:  # fmt: skip
+    def _report(
+        self,
+        kind: str,
+        allocation: Allocation,
+        message: str,
+        where: SourceLocation | None,
+        programs: list[int],
+        other: SourceLocation | None = None,
+    ) -> None:
         key = (kind, allocation.name, where, other)
         if key in self.findings:
             return

@@ -33,7 +33,20 @@ class Context:
     `changed` says that memory changed since the last pause.
     """
 
-    __slots__ = ("changed", "grid", "ids", "memory", "options", "pause", "pool", "programs", "result", "shadow", "sharing", "steps")
+    __slots__ = (
+        "changed",
+        "grid",
+        "ids",
+        "memory",
+        "options",
+        "pause",
+        "pool",
+        "programs",
+        "result",
+        "shadow",
+        "sharing",
+        "steps",
+    )
 
     def __init__(
         self,
@@ -57,7 +70,9 @@ class Context:
         self.changed = False
         self.pool = pool or Pool()
         self.steps = 0
-        self.sharing: dict[int, tuple[Array, Array] | None] = {}  # per load that feeds a product: see access.load_shared
+        self.sharing: dict[
+            int, tuple[Array, Array] | None
+        ] = {}  # per load that feeds a product: see access.load_shared
 
     def subset(self, chosen: Array) -> Context:
         """The context of the programs at these positions."""

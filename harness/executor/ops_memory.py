@@ -9,8 +9,8 @@ import numpy as np
 from xdsl.ir import Attribute, Operation
 
 from harness.executor import access as accesses
-from harness.executor.access import AccessType
 from harness.executor.atomics import compare_and_swap, read_modify_write
+from harness.executor.bounds import NOWHERE, AccessType, hits_one_allocation, resolve
 from harness.executor.context import Context
 from harness.executor.ops_tensor import item_bytes
 from harness.executor.plan import Frame, Planner, Step, op
@@ -43,8 +43,8 @@ def _settled_mask(mask: Any, context: Context) -> Any:
 
 def _parts(pointer: Pointer, mask: Any, access: AccessType, context: Context) -> Iterator[tuple[Pointer, Any]]:
     """The access as one access per allocation; almost always there is just one."""
-    if accesses.hits_one_allocation(pointer, mask, context.memory):
-        yield accesses.resolve(pointer, mask, context.memory, access, context), mask
+    if hits_one_allocation(pointer, mask, context.memory):
+        yield resolve(pointer, mask, context.memory, access, context), mask
         return
     addresses = dense(pointer.offset)
     left = np.ones((1,) * addresses.ndim, np.bool_) if mask is None else dense(mask)
@@ -52,10 +52,10 @@ def _parts(pointer: Pointer, mask: Any, access: AccessType, context: Context) ->
         end = allocation.address + allocation.bytes.size
         inside = left & (addresses >= allocation.address) & (addresses < end)
         if inside.any():
-            yield accesses.resolve(pointer, inside, context.memory, access, context), inside
+            yield resolve(pointer, inside, context.memory, access, context), inside
             left = left & ~inside
     if left.any():
-        accesses.resolve(pointer, left, context.memory, access, context)
+        resolve(pointer, left, context.memory, access, context)
 
 
 Load = Callable[[Pointer, Any, "Array | None", AccessType, Context], Any]
@@ -74,7 +74,7 @@ def load_through(
     result: Any = None
     for part, part_mask in _parts(pointer, mask, access, context):
         assert part.allocation is not None
-        if part.allocation is not accesses.NOWHERE:
+        if part.allocation is not NOWHERE:
             if context.shadow is not None:
                 context.shadow.load(part, part_mask, access, context)
             context.result.loads.add(part.allocation.name)
@@ -89,7 +89,7 @@ def store_through(pointer: Pointer, values: Array, mask: Any, access: AccessType
     mask = _settled_mask(mask, context)
     for part, part_mask in _parts(pointer, mask, access, context):
         assert part.allocation is not None
-        if part.allocation is accesses.NOWHERE:
+        if part.allocation is NOWHERE:
             continue
         if context.shadow is not None:
             context.shadow.store(part, values, part_mask, access, context)
@@ -130,7 +130,7 @@ def feeds_dot(operation: Operation) -> bool:
     """Whether all that becomes of a load is an operand of a matrix product, perhaps converted or transposed."""
     users = [use.operation for use in operation.results[0].uses]
     return bool(users) and all(
-        user.name == "tt.dot" or user.name in _CARRY_SHARING and feeds_dot(user) for user in users
+        user.name == "tt.dot" or (user.name in _CARRY_SHARING and feeds_dot(user)) for user in users
     )
 
 

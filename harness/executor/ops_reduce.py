@@ -11,8 +11,8 @@ from xdsl.ir import Operation, SSAValue
 from harness.executor.context import Context
 from harness.executor.ops_control import run_blocks
 from harness.executor.plan import Frame, Planner, Step, op
-from harness.executor.types import element, extents, get
 from harness.executor.products import Shared, lazy_product
+from harness.executor.types import element, extents, get
 from harness.executor.values import dense, spread
 from harness.ir import operand
 from harness.ir.enums import INPUT_PRECISION, SCALED_ELEMENT
@@ -51,7 +51,7 @@ def _region_combine(planner: Planner, operation: Operation) -> Combine:
         shape = np.broadcast_shapes(*(values.shape for values in arguments))
         lanes = int(np.prod(shape))
         nowhere = np.broadcast_to(np.zeros(1, np.int32), lanes)
-        inner = Context((nowhere,) * 3, context.grid, context.memory, context.options, context.result)
+        inner = Context((nowhere, nowhere, nowhere), context.grid, context.memory, context.options, context.result)
         frame: Frame = [None] * planner.slots
         for slot in outer:
             frame[slot] = _for_lanes(around[slot], shape, program_axis)
@@ -249,7 +249,8 @@ def _dot(planner: Planner, operation: Operation) -> Step:
         frame[target] = dot_integer(*read(frame))
 
     def eager(_: Context, frame: Frame) -> None:
-        frame[target] = dot_float(*read(frame), precision)
+        a, b, summed = read(frame)
+        frame[target] = dot_float(a, b, summed, precision)
 
     def lazy(_: Context, frame: Frame) -> None:
         a, b = (

@@ -29,12 +29,31 @@ TERMINATORS = frozenset(
 )
 _SPINNING = frozenset({"tt.atomic_cas", "tt.atomic_rmw", "tt.atomic_poll"})
 _PURE = frozenset(
-    f"tt.{name}"
-    for name in (
-        "addptr bitcast broadcast cat clampf expand_dims extern_elementwise fp_to_fp get_num_programs int_to_ptr join "
-        "make_range make_tensor_descriptor make_tensor_ptr mulhiui precise_divf precise_sqrt ptr_to_int reshape splat "
-        "split trans unsplat"
-    ).split()
+    {
+        "tt.addptr",
+        "tt.bitcast",
+        "tt.broadcast",
+        "tt.cat",
+        "tt.clampf",
+        "tt.expand_dims",
+        "tt.extern_elementwise",
+        "tt.fp_to_fp",
+        "tt.get_num_programs",
+        "tt.int_to_ptr",
+        "tt.join",
+        "tt.make_range",
+        "tt.make_tensor_descriptor",
+        "tt.make_tensor_ptr",
+        "tt.mulhiui",
+        "tt.precise_divf",
+        "tt.precise_sqrt",
+        "tt.ptr_to_int",
+        "tt.reshape",
+        "tt.splat",
+        "tt.split",
+        "tt.trans",
+        "tt.unsplat",
+    }
 )
 _PRODUCTS = frozenset({"tt.dot"})
 _ATOMIC = _SPINNING | {"tt.descriptor_reduce", "tt.print"}
@@ -337,9 +356,17 @@ def _plan_function(name: str, functions: dict[str, Operation], planned: dict[str
     planner = Planner(planned)
     prologue, plans, successors = planner.kernel_blocks(operation.regions[0])
     planned[name] = FunctionPlan(
-        name, planner.slots, prologue, plans, successors, _widest(operation), _spins(operation),
-        tuple(argument.type for argument in operation.regions[0].blocks[0].args), _holds(operation, _ATOMIC), _holds(operation, _PRODUCTS),
-    )  # fmt: skip
+        name,
+        planner.slots,
+        prologue,
+        plans,
+        successors,
+        _widest(operation),
+        _spins(operation),
+        tuple(argument.type for argument in operation.regions[0].blocks[0].args),
+        _holds(operation, _ATOMIC),
+        _holds(operation, _PRODUCTS),
+    )
 
 
 def _callee(call: Operation) -> str:

@@ -91,14 +91,18 @@ def _prepared(operand: Operand, precision: str) -> Operand:
 
 def multiply(left: Operand, right: Operand) -> Array:
     """left @ right for every program: (P|1, M, K) @ (P|1, K, N) -> (P|1, M, N)."""
-    if isinstance(left, Shared) and isinstance(right, Shared):
-        if left.rows.shape[0] * right.rows.shape[0] <= 2 * left.index.size:
-            return _one_product(left, right)
+    if isinstance(left, Shared) and isinstance(right, Shared) and _covers_pairs(left, right):
+        return _one_product(left, right)
     left, right = _expanded(left), _expanded(right)
     if right.ndim == 3 and right.shape[0] == 1 and left.shape[0] > 1:
         programs, rows, terms = left.shape
         return (left.reshape(programs * rows, terms) @ right[0]).reshape(programs, rows, -1)
     return np.matmul(left, right)
+
+
+def _covers_pairs(left: Shared, right: Shared) -> bool:
+    """Whether the programs want at least half of all pairs of distinct tiles."""
+    return left.rows.shape[0] * right.rows.shape[0] <= 2 * left.index.size
 
 
 def _expanded(operand: Operand) -> Array:

@@ -11,7 +11,7 @@ from harness.executor.values import Affine, Box, Pointer
 from harness.semantics.types import Array
 
 if TYPE_CHECKING:
-    from harness.executor.access import AccessType
+    from harness.executor.bounds import AccessType
 
 
 def even_spacing(starts: Array) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
@@ -52,7 +52,9 @@ class Window:
 
     __slots__ = ("counts", "lower", "programs", "upper", "view")
 
-    def __init__(self, view: Array, counts: tuple[int, ...], programs: int, lower: tuple[int, ...], upper: tuple[int, ...]) -> None:  # fmt: skip
+    def __init__(
+        self, view: Array, counts: tuple[int, ...], programs: int, lower: tuple[int, ...], upper: tuple[int, ...]
+    ) -> None:
         self.view = view
         self.counts = counts
         self.programs = programs

@@ -28,8 +28,9 @@ from harness.semantics.types import Array
 class Affine:
     """An integer tensor: value[p, i, j, ...] = base[p] + strides[0]*i + strides[1]*j + ... + rest[p, i, j, ...].
 
-    base: int64 (P|1,). strides are 0 on axes of extent 1, so that such an axis can be spread. rest: int64, broadcastable to (P, *extents), or None. `low` and `high` bound every
-    value (inclusive), so that wrap-around of the tensor's integer type can be ruled out.
+    base: int64 (P|1,). strides are 0 on axes of extent 1, so that such an axis can be spread. rest: int64,
+    broadcastable to (P, *extents), or None. `low` and `high` bound every value (inclusive), so that wrap-around
+    of the tensor's integer type can be ruled out.
     """
 
     __slots__ = ("base", "extents", "high", "low", "rest", "strides")
@@ -170,10 +171,9 @@ class Pointer:
         """Absolute addresses in the form of the offset."""
         start = 0 if self.allocation is None else self.allocation.address
         if isinstance(self.offset, Affine):
-            moved = self.offset.replaced(
+            return self.offset.replaced(
                 base=self.offset.base + start, low=self.offset.low + start, high=self.offset.high + start
             )
-            return moved
         return self.offset + start
 
 
