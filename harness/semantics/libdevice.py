@@ -205,8 +205,8 @@ _EXACT: dict[str, ElementwiseFunction] = {
     # Averages that do not overflow, rounded down (hadd) or up (rhadd).
     "hadd": lambda a, b: (a & b) + ((a ^ b) >> 1),
     "rhadd": lambda a, b: (a | b) - ((a ^ b) >> 1),
-    "uhadd": lambda a, b: ((a & b) + (unsigned(a ^ b) >> 1).view(a.dtype)),
-    "urhadd": lambda a, b: ((a | b) - (unsigned(a ^ b) >> 1).view(a.dtype)),
+    "uhadd": lambda a, b: (a & b) + (unsigned(a ^ b) >> 1).view(a.dtype),
+    "urhadd": lambda a, b: (a | b) - (unsigned(a ^ b) >> 1).view(a.dtype),
     "isnand": _boolean(np.isnan),
     "isnanf": _boolean(np.isnan),
     "isinfd": _boolean(np.isinf),
