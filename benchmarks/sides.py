@@ -25,6 +25,7 @@ Sampler = Callable[[], Sample]
 
 SAMPLE_SECONDS = 0.05
 MOST_CALLS = 20  # in one sample
+INTERPRETED_PROGRAMS = 4  # at least, in the interpreter's long run
 INTERPRETED_SECONDS = 0.3  # what the further programs of the interpreter's long run take together, at least
 
 
@@ -161,7 +162,7 @@ def _run_programs(case: KernelCase, allocated: Allocated, count: int) -> float:
 
 def _enough_programs(case: KernelCase, allocated: Allocated) -> int:
     """Programs that take INTERPRETED_SECONDS longer than one does, or all of them."""
-    first, count, total = _run_programs(case, allocated, 1), 2, programs_of(case)
+    first, count, total = _run_programs(case, allocated, 1), INTERPRETED_PROGRAMS, programs_of(case)
     while count < total:
         if _run_programs(case, allocated, count) - first > INTERPRETED_SECONDS:
             return count
