@@ -16,7 +16,7 @@ def descriptor_3d_kernel(x, out, N, H, W, stride_n, stride_h, BH: tl.constexpr, 
 
 @case(dtype=["fp32", "int16"])
 def descriptor_3d(dtype):
-    n, h, w = 3, 10, 20
+    n, h, w = 3, 10, 24
     strides = (12 * 32, 32, 1)
     return KernelCase(
         descriptor_3d_kernel,

@@ -42,7 +42,7 @@ PYTHON = {
 @case(op=["add-fp32", "add-int32", "add-fp16", "max-int32", "min-int32", "and-int32", "or-int32", "xor-int32"])
 def descriptor_reduce(op):
     name, dtype = op.split("-")
-    programs, rows, cols = 4, 6, 28
+    programs, rows, cols = 4, 6, 24
     whole = Integers(-50, 51)
 
     def reference(x, out):
