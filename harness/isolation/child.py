@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import ctypes
 import faulthandler
 import importlib
@@ -33,6 +34,8 @@ def serve(message: Spawn, job: int) -> NoReturn:
     status = 1
     try:
         _detach(message)
+        # One case is over before garbage matters, and a collection touches (so copies) pages of the zygote.
+        gc.disable()
         os.set_inheritable(job, False)
         connection = socket.socket(fileno=job)
         if message.request is None:
