@@ -10,6 +10,7 @@ import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Operation
 
+from harness.errors import UnsupportedOp
 from harness.executor.context import Context
 from harness.executor.plan import OPS, Frame, Planner, Step, op
 from harness.executor.products import Shared
@@ -431,6 +432,8 @@ def _select(planner: Planner, operation: Operation) -> Step:
         if isinstance(chosen, np.ndarray) and chosen.size == 1:
             frame[target] = a if chosen.reshape(-1)[0] else b
             return
+        if dtype is None:
+            raise UnsupportedOp("unsupported arith.select of tensor descriptors that differs between programs")
         mask = dense(chosen)
         if scalar_condition:
             mask = mask.reshape(-1, *(1,) * rank)

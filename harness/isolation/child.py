@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import ctypes
 import faulthandler
+import gc
 import importlib
 import os
 import pickle

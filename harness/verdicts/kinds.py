@@ -61,6 +61,7 @@ _BY_STAGE: dict[str, str] = {
     "collect": "collect",
     "reference": "reference",
     "frontend": "frontend",
+    "encode": "harness-crash",
     "simulate": "harness-crash",
     "compare": "harness-crash",
 }

@@ -1,0 +1,28 @@
+"""What the executor cannot do is refused by name, with the line, and never guessed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from executor_kit import module, plan_of, pointers, run
+
+from harness.errors import UnsupportedOp
+
+CHOSEN_DESCRIPTOR = """
+ %i = tt.get_program_id x : i32
+ %c0 = arith.constant 0 : i32
+ %c1 = arith.constant 1 : i64
+ %n = arith.constant 4 : i32
+ %a = tt.make_tensor_descriptor %x, [%n], [%c1] : !tt.ptr<f32>, !tt.tensordesc<tensor<4xf32>>
+ %b = tt.make_tensor_descriptor %y, [%n], [%c1] : !tt.ptr<f32>, !tt.tensordesc<tensor<4xf32>>
+ %even = arith.cmpi eq, %i, %c0 : i32
+ %d = arith.select %even, %a, %b : !tt.tensordesc<tensor<4xf32>>
+ %v = tt.descriptor_load %d[%c0] : !tt.tensordesc<tensor<4xf32>> -> tensor<4xf32>
+"""
+
+
+def test_a_descriptor_chosen_per_program_is_refused() -> None:
+    buffers = [np.ones(4, np.float32), np.ones(4, np.float32)]
+    plan = plan_of(module(CHOSEN_DESCRIPTOR, *pointers(*buffers)))
+    with pytest.raises(UnsupportedOp, match="tensor descriptors"):
+        run(plan, buffers, (2,))
