@@ -64,7 +64,19 @@ def load_templates(path: Path) -> list[CaseTemplate]:
     templates = sorted((t for t in found.values() if t.where.file == here), key=lambda t: t.where.line)
     if not templates:
         raise CaseError("the file declares no case", SourceLocation(here, 1), "decorate a function with @case(...)")
+    _check_names(templates)
     return templates
+
+
+def _check_names(templates: list[CaseTemplate]) -> None:
+    """Factories and branches can declare one name twice, of which only the first would ever run."""
+    first: dict[str, CaseTemplate] = {}
+    for template in templates:
+        if template.name in first:
+            line = first[template.name].where.line
+            what = f"two cases are called {template.name}: this one and the one in line {line}"
+            raise CaseError(what, template.where, "give each its own name")
+        first[template.name] = template
 
 
 def find_instance(path: Path, name: str, parameter_id: str) -> CaseInstance:

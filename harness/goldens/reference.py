@@ -106,8 +106,8 @@ def _call(reference: Callable[..., Any], arguments: dict[str, Any], where: Sourc
     ]
     try:
         return reference(*positional, **arguments)
-    except HarnessError:
-        raise
+    except (HarnessError, MemoryError):
+        raise  # running out of memory has a bucket of its own
     except Exception as error:
         raise ReferenceFailed(
             f"the reference raised {type(error).__name__}: {error}",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import dataclasses
 import faulthandler
 import gc
+import hashlib
 import importlib
 import os
 import pickle
@@ -101,13 +103,36 @@ def _serve_case(connection: socket.socket, request: CaseRequest) -> None:
         stages.append(name)
         wire.send(connection, Stage(name))
 
+    _use_cache_of(request.file)
     if request.memory:
         limit_memory(request.memory)
     try:
         evidence = _evidence(request, enter_stage)
     except BaseException as error:
         evidence = Evidence(request.node_id, request.target, stages[-1], failure=failure_of(error, stages[-1]))
+    evidence.failure = evidence.failure and printable(evidence.failure)
     wire.send(connection, evidence)
+
+
+def _use_cache_of(file: str) -> None:
+    """Triton's cache knows a kernel by its text and line, not by its file: of two copies, the second would be
+    served the first one's program, whose messages name the first one's file."""
+    folder = os.environ.get("TRITON_CACHE_DIR")
+    if not folder:
+        return
+    own = Path(folder, hashlib.sha256(os.fsencode(file)).hexdigest()[:16])
+    own.mkdir(parents=True, exist_ok=True)
+    os.environ["TRITON_CACHE_DIR"] = str(own)
+
+
+def printable(failure: Failure) -> Failure:
+    """The failure with every text fit for a file: a lone surrogate cannot be encoded, and would end the run."""
+    texts = {
+        field.name: value.encode("utf-8", "backslashreplace").decode()
+        for field in dataclasses.fields(failure)
+        if isinstance(value := getattr(failure, field.name), str)
+    }
+    return dataclasses.replace(failure, **texts)
 
 
 def _evidence(request: CaseRequest, enter_stage: Callable[[str], None]) -> Evidence:

@@ -101,7 +101,7 @@ def folder_name(case: str) -> str:
     """A file name for a node id: readable, and unique because its hash is part of it."""
     import hashlib
 
-    digest = hashlib.sha256(case.encode()).hexdigest()[:8]
+    digest = hashlib.sha256(case.encode(errors="backslashreplace")).hexdigest()[:8]
     return f"{_slug(case.rpartition('/')[2])[:80]}-{digest}"
 
 

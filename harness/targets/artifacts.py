@@ -81,6 +81,8 @@ def _input(one: AllocatedBuffer, before: Snapshot) -> torch.Tensor:
     import torch
 
     buffer, size = one.buffer, one.buffer.dtype.itemsize
+    if buffer.numel == 0:
+        return torch.empty(buffer.shape, dtype=buffer.dtype.torch)
     raw = before.bytes_of(one.storage)[: buffer.storage_elements * size].copy()
     elements = torch.from_numpy(raw).view(buffer.dtype.torch)
     return elements.as_strided(buffer.shape, buffer.strides, buffer.offset)
@@ -91,5 +93,7 @@ def _want(one: AllocatedBuffer, golden: np.ndarray | None) -> torch.Tensor | Non
 
     if golden is None:
         return None
+    if one.buffer.numel == 0:
+        return torch.empty(one.buffer.shape, dtype=one.buffer.dtype.torch)
     raw = np.ascontiguousarray(golden).reshape(-1).view(np.uint8).copy()
     return torch.from_numpy(raw).view(one.buffer.dtype.torch).reshape(one.buffer.shape)

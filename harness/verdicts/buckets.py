@@ -65,7 +65,7 @@ BUCKETS: tuple[Bucket, ...] = (
         "trap-out-of-bounds",
         "kernel or compiler",
         "A program touched memory outside every buffer its pointer may point into.",
-        "Look at the mask and the bounds at the kernel line named; then bisect the passes.",
+        "Look at the mask and the bounds at the kernel line named; then run with --target=ttir, which runs no pass.",
     ),
     Bucket(
         "trap-other",
@@ -101,7 +101,7 @@ BUCKETS: tuple[Bucket, ...] = (
         "wrong-values",
         "kernel or compiler",
         "The run finished and a buffer differs from its golden.",
-        "Read the shape of the error in the report, then bisect the passes for the first that diverges.",
+        "Read the shape of the error in the report, then run with --target=ttir, which runs no pass.",
     ),
     Bucket(
         "not-simulated",

@@ -94,3 +94,19 @@ def test_what_is_wrong_is_said_at_its_line(tmp_path: Path, text: str, line: int,
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(CaseError, match="cannot be read"):
         load_templates(tmp_path / "gone.py")
+
+
+def test_a_factory_cannot_declare_one_name_twice(tmp_path: Path) -> None:
+    text = """
+from harness.cases import case
+
+def family(size):
+    @case(size=[size])
+    def generated(size):
+        return None
+    return generated
+
+right, wrong = family(1), family(2)
+"""
+    with pytest.raises(CaseError, match="two cases are called generated"):
+        summarise(write(tmp_path, text))

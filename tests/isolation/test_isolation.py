@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.cases.evidence import Evidence
+from harness.cases.evidence import Evidence, Failure
 from harness.cases.options import RunOptions
 from harness.errors import CaseError, EnvironmentFailed
 from harness.isolation import CaseRequest, IsolatedRunner
+from harness.isolation.child import printable
 from harness.isolation.messages import Ended
 from harness.isolation.runner import death
 
@@ -158,3 +159,8 @@ def test_a_file_that_kills_its_importer_costs_that_file(
     with pytest.raises(CaseError, match=what):
         runner.collect(path, 0.5)
     assert [case.name for case in runner.collect(case_file, 60)][:1] == ["deeds"]
+
+
+def test_a_text_that_cannot_be_encoded_is_made_printable() -> None:
+    failure = printable(Failure("reference", "Exception", "caf\u00e9 \ud800", traceback="\udfff"))
+    assert (failure.message, failure.traceback) == ("caf\u00e9 \\ud800", "\\udfff")
