@@ -90,7 +90,10 @@ def _from_root(config: pytest.Config, path: str) -> Path:
 
 def _targets(given: list[str] | None) -> tuple[str, ...]:
     names = [name.strip() for text in given or [DEFAULT_TARGET] for name in text.split(",")]
-    return tuple(dict.fromkeys(name for name in names if name))
+    chosen = tuple(dict.fromkeys(name for name in names if name))
+    if not chosen:
+        raise pytest.UsageError("--target names no target")
+    return chosen
 
 
 def _seconds(text: str) -> float:
