@@ -156,7 +156,7 @@ def case(marks: Sequence[Any] = (), **parameters: Sequence[Any]) -> Callable[[Ca
                 f"case {build.__name__} takes {sorted(named)} but is given values for {sorted(parameters)}", where
             )
         for name, values in parameters.items():
-            if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+            if isinstance(values, str) or not isinstance(values, Sequence):
                 raise CaseError(f"case {build.__name__} needs a list of values for {name}, not {values!r}", where)
         return CaseTemplate(build.__name__, build, dict(parameters), where, tuple(marks))
 

@@ -112,7 +112,7 @@ right, wrong = family(1), family(2)
         summarise(write(tmp_path, text))
 
 
-@pytest.mark.parametrize("values", ["[]", "3", "'fp32'"])
+@pytest.mark.parametrize("values", ["3", "'fp32'"])
 def test_a_parameter_needs_a_list_of_values(tmp_path: Path, values: str) -> None:
     text = f"from harness.cases import case\n\n@case(v={values})\ndef one(v):\n    return None\n"
     with pytest.raises(CaseError, match="needs a list of values for v"):
