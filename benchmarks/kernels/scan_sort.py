@@ -46,7 +46,13 @@ def eager_sort(x, out):
     return lambda: torch.sort(x, -1, out=(out, indices))
 
 
-CUMSUM = Benchmark("cumsum", "4096x1024 fp32", cumsum, lambda x, out: lambda: torch.cumsum(x, -1, out=out))
+CUMSUM = Benchmark(
+    "cumsum",
+    "4096x1024 fp32",
+    cumsum,
+    lambda x, out: lambda: torch.cumsum(x, -1, out=out),
+    "NumPy's running sum goes element by element, between a load and a store that are passes of their own.",
+)
 SORT = Benchmark(
     "sort",
     "1024x1024 fp32",
