@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
+from harness.errors import UnsupportedOp
 from harness.executor.context import Context
 from harness.executor.ops_control import run_blocks
 from harness.executor.plan import Frame, Planner, Step, op
@@ -260,6 +261,9 @@ def _dot(planner: Planner, operation: Operation) -> Step:
         frame[target] = lazy_product(frame[accumulator], a, b, precision)
 
     if kind.startswith("i"):
+        # IR has no signs: i8 is signed because the front end takes no unsigned operand. It emits no other integers.
+        if (kind, result) != ("i8", "i32"):
+            raise UnsupportedOp(f"unsupported tt.dot of {kind} operands into {result}")
         return integers
     # Sums may be put off only where the accumulator is as wide as the products.
     return lazy if len(shapes[0]) == 2 and (result == "f32" or kind == "f64") else eager

@@ -33,8 +33,8 @@ def rounded(golden: torch.Tensor, dtype: DType) -> np.ndarray:
     if not dtype.is_float:
         return source.astype(dtype.numpy)
     if source.dtype.kind in "biu":
-        # int64 to float32 rounds once in NumPy; narrower formats take the way of float64, exact below 2**53.
-        return source.astype(dtype.numpy) if dtype.itemsize >= 4 else _narrowed(source.astype(np.float64), dtype)
+        # To float32 and float64 NumPy rounds once; narrower formats take the way of float64.
+        return source.astype(dtype.numpy) if dtype.itemsize >= 4 else _narrowed(_float64_rounded_to_odd(source), dtype)
     result = _narrowed(source, dtype)
     _restore_poison(result, source, dtype)
     return result
@@ -65,6 +65,19 @@ def _saturated(values: np.ndarray, dtype: DType) -> np.ndarray:
     largest = torch.finfo(dtype.torch).max
     wide = values.astype(np.float64)
     return np.clip(wide, -largest, largest)
+
+
+def _float64_rounded_to_odd(integers: np.ndarray) -> np.ndarray:
+    """Exact but for 64-bit integers past float64's 53 bits: of those the low 12 bits become one, which says whether
+    any was set."""
+    if integers.dtype.itemsize < 8:
+        return integers.astype(np.float64)
+    low = integers.dtype.type(0xFFF)
+    sticky = np.where(integers & low, integers.dtype.type(0x800), integers.dtype.type(0))
+    large = integers >= 1 << 53
+    if integers.dtype.kind == "i":
+        large |= integers <= -(1 << 53)
+    return np.where(large, (integers & ~low) | sticky, integers).astype(np.float64)
 
 
 def _float32_rounded_to_odd(values: np.ndarray) -> np.ndarray:

@@ -35,7 +35,7 @@ def dot_float(a: Array, b: Array, accumulator: Array, precision: str) -> Array:
 
 
 def dot_integer(a: Array, b: Array, accumulator: Array) -> Array:
-    """accumulator + a @ b in wrapping 32-bit integers, exact."""
+    """accumulator + a @ b of int8 in wrapping 32-bit integers, exact."""
     terms = a.shape[-1]
     bound = terms * 128 * 128
     wide = np.float32 if bound < _EXACT_FLOAT32 else np.float64

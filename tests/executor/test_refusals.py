@@ -26,3 +26,28 @@ def test_a_descriptor_chosen_per_program_is_refused() -> None:
     plan = plan_of(module(CHOSEN_DESCRIPTOR, *pointers(*buffers)))
     with pytest.raises(UnsupportedOp, match="tensor descriptors"):
         run(plan, buffers, (2,))
+
+
+DOT = """
+ %a = arith.constant dense<1> : tensor<4x4xKIND>
+ %c = arith.constant dense<0> : tensor<4x4xi32>
+ %d = tt.dot %a, %a, %c : tensor<4x4xKIND> * tensor<4x4xKIND> -> tensor<4x4xi32>
+"""
+
+
+@pytest.mark.parametrize("kind", ["i16", "i32"])
+def test_a_product_of_wider_integers_is_refused(kind: str) -> None:
+    with pytest.raises(UnsupportedOp, match=f"tt.dot of {kind} operands into i32"):
+        plan_of(module(DOT.replace("KIND", kind)))
+
+
+INLINE_ASSEMBLY = """
+ %a = arith.constant dense<1> : tensor<4xi32>
+ %b = tt.elementwise_inline_asm "mov.b32 $0, $1;" {constraints = "=r,r", packed_element = 1 : i32, pure = true}
+  %a : tensor<4xi32> -> tensor<4xi32>
+"""
+
+
+def test_inline_assembly_is_refused() -> None:
+    with pytest.raises(UnsupportedOp, match="tt.elementwise_inline_asm"):
+        plan_of(module(INLINE_ASSEMBLY))

@@ -137,6 +137,24 @@ def test_integers_wrap_and_become_floats_once() -> None:
     assert rounded(torch.tensor([257, 259]), DTYPES["bf16"]).astype(float).tolist() == [256.0, 260.0]
 
 
+@settings(deadline=None)
+@given(st.integers(8, 62), st.integers(0, 127), st.sampled_from([-1, 0, 1]), st.booleans())
+def test_integers_past_fp64_s_bits_become_bf16_once(exponent: int, odd: int, beside: int, negative: bool) -> None:
+    """Halfway between two bf16 and one beside it: by way of float64 from 2**54 on all three were the tie."""
+    spacing = 1 << (exponent - 7)
+    tie = (128 + odd) * spacing + spacing // 2
+    up = beside > 0 or (beside == 0 and odd % 2 == 1)
+    want = (128 + odd + up) * spacing
+    sign = -1 if negative else 1
+    assert rounded(torch.tensor([sign * (tie + beside)]), DTYPES["bf16"]).astype(float).tolist() == [sign * want]
+
+
+def test_unsigned_integers_past_fp64_s_bits_become_bf16_once() -> None:
+    tie = (1 << 63) + (1 << 55)
+    golden = torch.from_numpy(np.array([tie - 1, tie, tie + 1], np.uint64))
+    assert rounded(golden, DTYPES["bf16"]).astype(float).tolist() == [2.0**63, 2.0**63, 2.0**63 + 2.0**56]
+
+
 @pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
 def test_to_numpy_keeps_the_bits_in_row_major_order(dtype: DType) -> None:
     raw = torch.arange(12 * dtype.itemsize, dtype=torch.uint8) % (2 if dtype.torch_name == "bool" else 251)

@@ -8,6 +8,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
 import torch
 import triton
 import triton.language as tl
@@ -70,6 +71,12 @@ def test_the_backend_is_known_but_inactive_and_light(tmp_path: Path):
     """
     done = _python(tmp_path, code)
     assert done.stdout.strip() == "True False []", done.stderr
+
+
+@pytest.mark.parametrize("module", ["compiler", "driver"])
+def test_either_module_of_the_backend_may_be_imported_before_triton(tmp_path: Path, module: str):
+    done = _python(tmp_path, f"import harness.npu.backend.{module}, triton; print(*triton.backends.backends)")
+    assert "npu" in done.stdout.split(), done.stderr
 
 
 def test_the_driver_that_was_active_comes_back():

@@ -4,3 +4,6 @@ Triton imports `.compiler` and `.driver` and wants exactly one subclass of its b
 are imported while `triton` itself is being imported, so neither may import `triton.language`, the JIT or
 torch at its top.
 """
+
+# Whoever imports one of the two before `triton` would otherwise meet it half made: Triton imports both.
+import triton  # noqa: F401
