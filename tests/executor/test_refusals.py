@@ -37,7 +37,7 @@ DOT = """
 
 @pytest.mark.parametrize("kind", ["i16", "i32"])
 def test_a_product_of_wider_integers_is_refused(kind: str) -> None:
-    with pytest.raises(UnsupportedOp, match=f"tt.dot of {kind} operands into i32"):
+    with pytest.raises(UnsupportedOp, match=rf"tt\.dot of {kind} operands into i32"):
         plan_of(module(DOT.replace("KIND", kind)))
 
 
@@ -49,5 +49,5 @@ INLINE_ASSEMBLY = """
 
 
 def test_inline_assembly_is_refused() -> None:
-    with pytest.raises(UnsupportedOp, match="tt.elementwise_inline_asm"):
+    with pytest.raises(UnsupportedOp, match=r"tt\.elementwise_inline_asm"):
         plan_of(module(INLINE_ASSEMBLY))
