@@ -1,6 +1,7 @@
 """What is run: everything a case file needs is importable from here."""
 
 from harness.cases.buffer import Buffer, empty
+from harness.cases.descriptor import Descriptor
 from harness.cases.fills import (
     Arange,
     Constant,
@@ -21,6 +22,7 @@ __all__ = [
     "CaseInstance",
     "CaseTemplate",
     "Constant",
+    "Descriptor",
     "Integers",
     "KernelCase",
     "Launch",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.cases.buffer import Buffer
+from harness.cases.descriptor import Descriptor
 from harness.cases.fills import Pointers, Poison
 from harness.cases.guard import guard_bytes
 from harness.cases.kernel_case import KernelCase, Launch
@@ -88,6 +89,15 @@ class AllocatedBuffer:
 
 
 @dataclass(frozen=True, eq=False)
+class DescribedTensor:
+    """A Descriptor whose buffer is in memory: what a target makes Triton's own descriptor of."""
+
+    tensor: torch.Tensor
+    block_shape: tuple[int, ...]
+    padding: str
+
+
+@dataclass(frozen=True, eq=False)
 class Snapshot:
     """The bytes of every storage, guards included, at one moment: 1-D uint8 on the CPU, by storage name."""
 
@@ -111,12 +121,15 @@ class Allocated:
         return {name: one.tensor for name, one in self.buffers.items()}
 
     def arguments(self, launch: Launch) -> dict[str, Any]:
-        """The launch's arguments by parameter name, tensors in place of Buffers; lists stay lists."""
+        """The launch's arguments by parameter name, tensors in place of Buffers, DescribedTensors in place of
+        Descriptors; lists stay lists."""
         return {name: self._argument(name, value) for name, value in launch.args.items()}
 
     def _argument(self, name: str, value: Any) -> Any:
         if isinstance(value, Buffer):
             return self.buffers[name].tensor
+        if isinstance(value, Descriptor):
+            return DescribedTensor(self.buffers[name].tensor, value.block_shape, value.padding)
         if not isinstance(value, (list, tuple)):
             return value
         items = [self._argument(f"{name}[{i}]", item) for i, item in enumerate(value)]

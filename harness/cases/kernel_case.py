@@ -1,14 +1,14 @@
 """A kernel case: kernel, buffers, grid and reference, and the decorator that declares a family of them.
 
-    @case(dtype=["fp32", "bf16"], shape=[(62, 1000), (1, 7)])
-    def softmax(dtype, shape):
-        rows, cols = shape
-        return KernelCase(
-            softmax_kernel,
-            grid=(rows,),
-            args=dict(x=Buffer(shape, dtype), out=empty(shape, dtype), n=cols, BLOCK=1024),
-            reference=lambda x: {"out": x.softmax(-1)},
-        )
+@case(dtype=["fp32", "bf16"], shape=[(62, 1000), (1, 7)])
+def softmax(dtype, shape):
+    rows, cols = shape
+    return KernelCase(
+        softmax_kernel,
+        grid=(rows,),
+        args=dict(x=Buffer(shape, dtype), out=empty(shape, dtype), n=cols, BLOCK=1024),
+        reference=lambda x: {"out": x.softmax(-1)},
+    )
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.cases.buffer import Buffer
+from harness.cases.descriptor import buffer_of
 from harness.cases.location import SourceLocation
 from harness.errors import CaseError
 
@@ -53,7 +54,7 @@ class KernelCase:
 
     kernel     a `@triton.jit` function (autotune and heuristics decorators included)
     grid       1 to 3 integers of zero or more, X first
-    args       by parameter name: Buffer, list of Buffers, int, float, bool, None, a torch dtype's
+    args       by parameter name: Buffer, Descriptor, list of them, int, float, bool, None, a torch dtype's
                triton counterpart, or a constexpr's value
     reference  called with the arguments it names (buffers as torch tensors in their own layout, floats
                in float64 unless `exact_dtype`; buffers that start as poison keep their dtype); returns
@@ -132,9 +133,7 @@ class CaseInstance:
         except CaseError as error:
             raise CaseError(error.what, error.where or self.template.where, error.hint) from error
         except Exception as error:
-            raise CaseError(
-                f"building the case raised {type(error).__name__}: {error}", self.template.where
-            ) from error
+            raise CaseError(f"building the case raised {type(error).__name__}: {error}", self.template.where) from error
         if not isinstance(built, KernelCase):
             raise CaseError(f"{self.template.name} must return a KernelCase", self.template.where)
         validate(built, self.template.where)
@@ -194,11 +193,13 @@ def parameter_names(kernel: Any) -> list[str]:
 
 
 def _named_buffers(name: str, value: Any) -> list[tuple[str, Buffer]]:
-    if isinstance(value, Buffer):
-        return [(name, value)]
-    if isinstance(value, (list, tuple)):
-        return [(f"{name}[{i}]", item) for i, item in enumerate(value) if isinstance(item, Buffer)]
-    return []
+    buffer = buffer_of(value)
+    if buffer is not None:
+        return [(name, buffer)]
+    if not isinstance(value, (list, tuple)):
+        return []
+    items = [(f"{name}[{i}]", buffer_of(item)) for i, item in enumerate(value)]
+    return [(key, item) for key, item in items if item is not None]
 
 
 def _id_of(value: Any) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.cases.allocate import Allocated, AllocatedBuffer, host_bytes
-from harness.cases.buffer import Buffer
+from harness.cases.descriptor import buffer_of
 from harness.cases.dtypes import DType, dtype_of
 from harness.cases.kernel_case import KernelCase
 from harness.cases.location import SourceLocation
@@ -77,7 +77,7 @@ def _chosen(reference: Any, available: Mapping[str, Any], where: SourceLocation 
 
 
 def _argument(name: str, value: Any, case: KernelCase, allocated: Allocated) -> Any:
-    if isinstance(value, Buffer):
+    if buffer_of(value) is not None:
         return _copy(allocated.buffers[name], case.exact_dtype)
     if isinstance(value, (list, tuple)):
         return [_argument(f"{name}[{i}]", item, case, allocated) for i, item in enumerate(value)]

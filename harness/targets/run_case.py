@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.cases.allocate import Allocated, Snapshot, allocate
+from harness.cases.allocate import Allocated, DescribedTensor, Snapshot, allocate
 from harness.cases.evidence import BufferEvidence, Evidence
 from harness.cases.kernel_case import CaseInstance, KernelCase
 from harness.cases.options import Checks, RunOptions
@@ -203,10 +203,16 @@ class _Run:
 
 
 def _as_triton(value: Any) -> Any:
-    """A list of buffers is a tuple argument of the kernel."""
-    if isinstance(value, list):
-        return tuple(_as_triton(item) for item in value)
-    return value
+    """A list of buffers is a tuple argument of the kernel; a described tensor is Triton's TensorDescriptor."""
+    if isinstance(value, DescribedTensor):
+        from triton.tools.tensor_descriptor import TensorDescriptor
+
+        return TensorDescriptor.from_tensor(value.tensor, list(value.block_shape), value.padding)
+    if not isinstance(value, (list, tuple)):
+        return value
+    items = [_as_triton(item) for item in value]
+    # A named tuple keeps its fields.
+    return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
 
 
 def _together(traced: Sequence[Writers]) -> Writers:
