@@ -43,7 +43,14 @@ class EnvironmentFailed(HarnessError):
 
 
 class CaseError(HarnessError):
-    """A case file that does not describe a case: bad grid, unknown dtype, misspelt buffer."""
+    """A case file that does not describe a case: bad grid, unknown dtype, misspelt buffer.
+
+    `about` is the argument, option or parameter it is about, where its line is still to be looked up.
+    """
+
+    def __init__(self, what: str, where: SourceLocation | None = None, hint: str = "", about: str = "") -> None:
+        super().__init__(what, where, hint)
+        self.about = about
 
 
 class ReferenceFailed(HarnessError):

@@ -246,6 +246,7 @@ def _view(name: str, buffer: Buffer, storage: Storage) -> torch.Tensor:
         raise CaseError(
             f"the view {name!r} starts {storage.start % size} bytes off a multiple of {size} bytes, its element's size",
             hint="the alignment or offset of its buffer does not allow it",
+            about=name,
         )
     typed = torch.empty(0, dtype=buffer.dtype.torch, device=storage.guarded.device)
     offset = storage.start // size + buffer.offset
@@ -307,11 +308,13 @@ def _values(storage: Storage, seed: int, allocated: Mapping[str, AllocatedBuffer
     try:
         values = root.fill.make(root.shape, root.dtype, torch.Generator().manual_seed(seed))
     except (RuntimeError, TypeError, ValueError, OverflowError) as error:
-        raise CaseError(f"buffer {storage.name!r} cannot be filled by {root.fill}: {error}") from error
+        what = f"buffer {storage.name!r} cannot be filled by {root.fill}: {error}"
+        raise CaseError(what, about=storage.name) from error
     if tuple(values.shape) != root.shape or values.dtype != root.dtype.torch:
         raise CaseError(
             f"fill {root.fill} made {values.dtype} {tuple(values.shape)} for buffer {storage.name!r},"
-            f" which is {root.dtype} {root.shape}"
+            f" which is {root.dtype} {root.shape}",
+            about=storage.name,
         )
     return values
 
@@ -324,11 +327,13 @@ def _addresses(name: str, table: Buffer, fill: Pointers, allocated: Mapping[str,
         raise CaseError(
             f"pointer table {name!r} names {unknown[0]!r}, which is no buffer of the case",
             hint=f"one of: {', '.join(allocated)}",
+            about=name,
         )
     if table.dtype.itemsize != 8 or table.dtype.is_float or table.numel != len(fill.names):
         raise CaseError(
             f"pointer table {name!r} is {table.dtype} {table.shape} but holds {len(fill.names)} addresses",
             hint=f"make it int64 of {len(fill.names)} elements",
+            about=name,
         )
     targets = [allocated[one] for one in fill.names]
     addresses = torch.tensor([one.storage.address + one.byte_offset for one in targets], dtype=torch.int64)

@@ -7,8 +7,10 @@ that storage in address order; nothing is ever packed or copied to make it conti
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any
 
-from harness.cases.dtypes import DType, dtype_named
+from harness.cases.dtypes import DType, as_dtype
 from harness.cases.fills import Fill, Normal, Poison
 from harness.errors import CaseError
 
@@ -52,16 +54,20 @@ class Buffer:
         alignment: int = 16,
         base: Buffer | None = None,
     ) -> None:
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        dtype = dtype_named(dtype) if isinstance(dtype, str) else dtype
-        strides = contiguous_strides(shape) if strides is None else tuple(strides)
-        _check(shape, strides, offset, alignment, dtype)
+        shape = _integers("shape", shape)
+        dtype = as_dtype(dtype)
+        strides = contiguous_strides(shape) if strides is None else _integers("strides", strides)
+        offset, alignment = _integer("offset", offset), _integer("alignment", alignment)
+        fill = Normal() if fill is None else fill
+        _check(shape, strides, alignment, dtype)
+        if not isinstance(fill, Fill):
+            raise CaseError(f"fill={fill!r} is no fill", hint=f"such as Constant({fill!r}) or Uniform(0.0, 1.0)")
         for name, value in (
             ("shape", shape),
             ("dtype", dtype),
             ("strides", strides),
             ("offset", offset),
-            ("fill", fill or Normal()),
+            ("fill", fill),
             ("alignment", alignment),
             ("base", base),
         ):
@@ -86,7 +92,7 @@ class Buffer:
     ) -> Buffer:
         """Another view of the same storage: both names alias the same memory."""
         root = self.base or self
-        element = dtype_named(dtype) if dtype else self.dtype
+        element = self.dtype if dtype is None else as_dtype(dtype)
         alias = Buffer(shape, element, strides=strides, offset=offset, alignment=root.alignment, base=root)
         if alias.storage_elements * element.itemsize > root.storage_elements * root.dtype.itemsize:
             raise CaseError(f"a view of {shape} at offset {offset} reaches past the storage of its buffer")
@@ -111,13 +117,21 @@ def empty(
     return Buffer(shape, dtype, strides=strides, offset=offset, fill=Poison(), alignment=alignment)
 
 
-def _check(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, alignment: int, dtype: DType) -> None:
-    if any(not isinstance(n, int) or n < 0 for n in shape):
-        raise CaseError(f"shape {shape} must be integers of zero or more")
+def _integers(name: str, value: Any) -> tuple[int, ...]:
+    items = value if isinstance(value, (list, tuple)) else (value,)
+    return tuple(_integer(name, one) for one in items)
+
+
+def _integer(name: str, value: Any) -> int:
+    """A count: NumPy's integers are as good as Python's, bools are none."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
+        hint = "torch has no negative strides" if name == "strides" else ""
+        raise CaseError(f"{name} holds {value!r}, which is no integer of zero or more", hint=hint)
+    return int(value)
+
+
+def _check(shape: tuple[int, ...], strides: tuple[int, ...], alignment: int, dtype: DType) -> None:
     if len(strides) != len(shape):
         raise CaseError(f"strides {strides} do not match shape {shape}")
-    if any(s < 0 for s in strides) or offset < 0:
-        what = f"strides {strides} and offset {offset} must be zero or more"
-        raise CaseError(what, hint="torch has no negative strides")
     if alignment < dtype.itemsize or alignment & (alignment - 1):
         raise CaseError(f"alignment {alignment} must be a power of two of at least {dtype.itemsize} bytes for {dtype}")

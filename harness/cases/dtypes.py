@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import CaseError
 
@@ -80,6 +80,17 @@ def dtype_named(name: str) -> DType:
     if name in DTYPES:
         return DTYPES[name]
     raise CaseError(f"dtype {name!r} is not supported", hint=f"one of: {', '.join(DTYPES)}")
+
+
+def as_dtype(given: Any) -> DType:
+    """The dtype itself, or the one of that name. Raises CaseError for anything else, such as torch's own dtypes."""
+    if isinstance(given, DType):
+        return given
+    if isinstance(given, str):
+        return dtype_named(given)
+    stored = str(given).removeprefix("torch.")
+    named = next((one.name for one in DTYPES.values() if one.torch_name == stored), "fp32")
+    raise CaseError(f"dtype {given!r} is no dtype's name", hint=f"write {named!r}")
 
 
 def dtype_of(torch_dtype: torch.dtype) -> DType:

@@ -16,12 +16,14 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.cases.buffer import Buffer
+from harness.cases.checks import check_grid, check_names
 from harness.cases.descriptor import buffer_of
 from harness.cases.location import SourceLocation
+from harness.cases.source_lines import innermost_line, line_of_argument, line_of_parameter
 from harness.errors import CaseError
 
 Grid = tuple[int, ...]
@@ -46,6 +48,9 @@ class Launch:
     grid: Grid
     args: Mapping[str, Any]
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,13 @@ class KernelCase:
     tolerance: Tolerance | None = None
     signed_zeros: bool = False
     ordered_atomics: bool = False
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+        for one in self.then:
+            if not isinstance(one, Launch):
+                what = f"then= holds {one!r}, which is no Launch"
+                raise CaseError(what, hint="then=[Launch(kernel, grid, args)]", about="then")
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -127,17 +139,28 @@ class CaseInstance:
     parameter_id: str
 
     def build(self) -> KernelCase:
-        """Raises CaseError, at the template's line, when the case does not describe a run."""
+        """Raises CaseError, at a line of the case file, when the case does not describe a run."""
         try:
             built = self.template.build(**self.chosen)
+            if not isinstance(built, KernelCase):
+                raise CaseError(f"{self.template.name} must return a KernelCase")
+            validate(built)
         except CaseError as error:
-            raise CaseError(error.what, error.where or self.template.where, error.hint) from error
+            raise self.placed(error) from error
         except Exception as error:
-            raise CaseError(f"building the case raised {type(error).__name__}: {error}", self.template.where) from error
-        if not isinstance(built, KernelCase):
-            raise CaseError(f"{self.template.name} must return a KernelCase", self.template.where)
-        validate(built, self.template.where)
+            what = f"building the case raised {type(error).__name__}: {error}"
+            raise CaseError(what, self._line_of(error)) from error
         return built
+
+    def placed(self, error: CaseError) -> CaseError:
+        """The error at the line of what it is about, else where it was raised, else at the case's own line."""
+        return CaseError(error.what, error.where or self._line_of(error), error.hint)
+
+    def _line_of(self, error: Exception) -> SourceLocation:
+        where = self.template.where
+        about = getattr(error, "about", "")
+        line = line_of_argument(self.template.build.__code__, about) if about else None
+        return SourceLocation(where.file, line or innermost_line(where.file, error) or where.line)
 
 
 def case(marks: Sequence[Any] = (), **parameters: Sequence[Any]) -> Callable[[Callable[..., KernelCase]], CaseTemplate]:
@@ -156,40 +179,35 @@ def case(marks: Sequence[Any] = (), **parameters: Sequence[Any]) -> Callable[[Ca
             )
         for name, values in parameters.items():
             if isinstance(values, str) or not isinstance(values, Sequence):
+                where = replace(where, line=line_of_parameter(build.__code__, name) or where.line)
                 raise CaseError(f"case {build.__name__} needs a list of values for {name}, not {values!r}", where)
         return CaseTemplate(build.__name__, build, dict(parameters), where, tuple(marks))
 
     return decorate
 
 
-def validate(built: KernelCase, where: SourceLocation) -> None:
-    """Raises CaseError at `where` for a grid or argument no launch could have."""
+def validate(built: KernelCase) -> None:
+    """Raises CaseError for a grid, argument or option no launch could have."""
     for launch in built.launches:
-        _check_grid(launch.grid, where)
-        _check_arguments(launch, where)
+        check_grid(launch.grid)
+        check_names(launch.kernel, launch.args, launch.options)
 
 
-def _check_grid(grid: Any, where: SourceLocation) -> None:
-    if not isinstance(grid, tuple) or not 1 <= len(grid) <= 3:
-        raise CaseError(f"grid {grid!r} must be a tuple of 1 to 3 integers", where)
-    if any(isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in grid):
-        raise CaseError(f"grid {grid!r} must be integers of zero or more", where)
+# What a field of a Launch or KernelCase must be, and how to say so.
+_FIELDS: tuple[tuple[str, Any, str], ...] = (
+    ("args", Mapping, "a dict of the kernel's arguments by name"),
+    ("options", Mapping, "a dict such as dict(num_warps=4)"),
+    ("then", (list, tuple), "a list of Launch"),
+    ("tolerance", (Tolerance, type(None)), "a Tolerance"),
+    ("reference", (Callable, type(None)), "a function"),
+)
 
 
-def _check_arguments(launch: Launch, where: SourceLocation) -> None:
-    parameters = parameter_names(launch.kernel)
-    unknown = sorted(set(launch.args) - set(parameters))
-    if unknown:
-        raise CaseError(f"the kernel has no parameter {unknown[0]!r}", where, f"it has {', '.join(parameters)}")
-
-
-def parameter_names(kernel: Any) -> list[str]:
-    """The kernel's parameter names, through autotune and heuristics decorators."""
-    while not hasattr(kernel, "arg_names"):
-        if not hasattr(kernel, "fn"):
-            raise CaseError(f"{kernel!r} is not a @triton.jit function")
-        kernel = kernel.fn
-    return list(kernel.arg_names)
+def _check_fields(one: Launch | KernelCase) -> None:
+    for name, kind, wanted in _FIELDS:
+        value = getattr(one, name, None)
+        if hasattr(one, name) and not isinstance(value, kind):
+            raise CaseError(f"{name}={value!r} must be {wanted}", about=name)
 
 
 def _named_buffers(name: str, value: Any) -> list[tuple[str, Buffer]]:

@@ -118,7 +118,7 @@ def _magnitudes(values: np.ndarray) -> np.ndarray:
 
 def _check(case: KernelCase) -> None:
     if isinstance(case.reduction, bool) or not isinstance(case.reduction, int) or case.reduction < 1:
-        raise CaseError(f"reduction {case.reduction!r} must be an integer of one or more")
+        raise CaseError(f"reduction {case.reduction!r} must be an integer of one or more", about="reduction")
     extra = case.tolerance
     if extra is None:
         return
@@ -127,7 +127,7 @@ def _check(case: KernelCase) -> None:
             "a tolerance needs its reason", hint="Tolerance(reason=...) says why the documented one is too tight"
         )
     if not all(math.isfinite(size) and size >= 0 for size in (extra.ulp, extra.absolute, extra.relative)):
-        raise CaseError(f"a tolerance must be finite and zero or more: {extra}")
+        raise CaseError(f"a tolerance must be finite and zero or more: {extra}", about="tolerance")
 
 
 def _described(extra: Tolerance) -> str:

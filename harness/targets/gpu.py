@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from harness.errors import UsageError
 from harness.targets.target import BoundLaunch, LaunchFunction, LaunchOutcome, RunContext, evidence_of
@@ -26,6 +27,13 @@ class GpuTarget:
 
         if not torch.cuda.is_available():
             raise UsageError("the gpu target needs a CUDA device and a CUDA build of torch, and finds none")
+
+    def option_names(self) -> Collection[str]:
+        from triton.compiler import make_backend
+        from triton.runtime import driver
+
+        target: Any = driver.active.get_current_target()
+        return set(vars(make_backend(target).parse_options({})))
 
     @contextmanager
     def open(self, context: RunContext) -> Iterator[LaunchFunction]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from harness.errors import UsageError
 from harness.npu.activation import npu_driver_active
 from harness.npu.session import Session, use_session
+from harness.targets.npu import npu_option_names
 from harness.targets.target import BoundLaunch, LaunchFunction, LaunchOutcome, RunContext, evidence_of
 
 
@@ -31,6 +32,9 @@ class InterpreterTarget:
                 "the interpreter target needs TRITON_INTERPRET=1 in the environment before kernels are imported",
                 hint="set it and run again",
             )
+
+    def option_names(self) -> Collection[str]:
+        return npu_option_names()  # the interpreter itself takes any
 
     @contextmanager
     def open(self, context: RunContext) -> Iterator[LaunchFunction]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from harness.cases.allocate import Allocated
 from harness.cases.evidence import Finding, LaunchEvidence
@@ -45,6 +45,9 @@ class ExecutedTarget:
                 "Triton does not see the backend 'npu'", hint="install this package (`pip install -e .`) beside triton"
             )
 
+    def option_names(self) -> Collection[str]:
+        return npu_option_names()
+
     @contextmanager
     def open(self, context: RunContext) -> Iterator[LaunchFunction]:
         session = Session(
@@ -66,6 +69,13 @@ class ExecutedTarget:
 
         with npu_driver_active(self.arch), use_session(session):
             yield launch
+
+
+def npu_option_names() -> frozenset[str]:
+    """The launch options that a kernel may name wherever the simulated NPU stands in for a GPU."""
+    from harness.npu.backend.compiler import NpuOptions
+
+    return frozenset(one.name for one in fields(NpuOptions))
 
 
 NPU = ExecutedTarget("npu", "simulated")

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from harness.cases.allocate import Allocated, DescribedTensor, Snapshot, allocate
 from harness.cases.evidence import BufferEvidence, Evidence
-from harness.cases.kernel_case import CaseInstance, KernelCase
+from harness.cases.kernel_case import CaseInstance, KernelCase, Launch
 from harness.cases.options import Checks, RunOptions
+from harness.errors import CaseError
 from harness.executor.api import ExecutorOptions
 from harness.goldens import Comparison, Writers, compare, run_reference
 from harness.goldens.compare import Program
 from harness.targets.artifacts import save_artifacts
 from harness.targets.failures import Context, failure_of
+from harness.targets.launch_check import check_launch
 from harness.targets.op_usage import ops_used
 from harness.targets.operation import operation_of
 from harness.targets.registry import target_named
@@ -73,7 +75,8 @@ class _Run:
             self._stages()
         except Exception as error:
             context = Context(self.evidence.stage, self.kernel, self.log.text())
-            self.evidence.failure = failure_of(error, context)
+            placed = self.instance.placed(error) if isinstance(error, CaseError) else error
+            self.evidence.failure = failure_of(placed.with_traceback(error.__traceback__), context)
         self._clock()
         if self._went_wrong and self.options.artifacts:
             self._save()
@@ -82,6 +85,8 @@ class _Run:
     def _stages(self) -> None:
         self.case = case = self.instance.build()
         self.allocated = allocated = allocate(case, self._seed_text(), self.target.device)
+        for launch in case.launches:
+            check_launch(launch, self._arguments(launch), self.target.option_names())
         self._enter("reference")
         self.goldens = run_reference(case, allocated, self.instance.template.where)
         self.before = allocated.snapshot()
@@ -107,9 +112,12 @@ class _Run:
         with self.target.open(context) as launch:
             for one in self.case.launches:
                 self.kernel = one.kernel
-                arguments = {name: _as_triton(value) for name, value in self.allocated.arguments(one).items()}
-                outcomes.append(launch(BoundLaunch(one.kernel, one.grid, arguments, one.options)))
+                outcomes.append(launch(BoundLaunch(one.kernel, one.grid, self._arguments(one), one.options)))
         return outcomes
+
+    def _arguments(self, launch: Launch) -> dict[str, Any]:
+        assert self.allocated is not None
+        return {name: _as_triton(value) for name, value in self.allocated.arguments(launch).items()}
 
     def _compare(self, outcomes: Sequence[LaunchOutcome], writers: Writers | None = None) -> Comparison:
         assert self.case is not None and self.allocated is not None and self.before is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -83,6 +83,10 @@ class Target(Protocol):
 
     def check(self) -> None:
         """Raises UsageError, in one sentence, when this machine or process cannot run the target."""
+        ...
+
+    def option_names(self) -> Collection[str]:
+        """The launch options its compiler knows, such as num_warps."""
         ...
 
     def open(self, context: RunContext) -> AbstractContextManager[LaunchFunction]:

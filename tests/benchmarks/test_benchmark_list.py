@@ -14,7 +14,6 @@ from benchmarks.benchmark import Located, choose, kernel_modules
 from benchmarks.measure import Plan
 from benchmarks.results import HEADLINE, Row
 from harness.cases.kernel_case import validate
-from harness.cases.location import SourceLocation
 from harness.errors import UsageError
 
 ALL = choose([], kernel_modules())
@@ -30,7 +29,7 @@ def test_there_are_enough_and_each_has_its_own_name() -> None:
 def test_a_benchmark_describes_a_run_and_its_double(located: Located) -> None:
     benchmark = located.benchmark
     case, doubled = benchmark.case(1), benchmark.case(2)
-    validate(case, SourceLocation("benchmark", 1))
+    validate(case)
     assert case.reference is not None
     assert set(inspect.signature(benchmark.eager).parameters) <= set(case.buffers)
     assert math.prod(doubled.grid) == pytest.approx(2 * math.prod(case.grid), rel=0.05)
