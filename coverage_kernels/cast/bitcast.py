@@ -25,6 +25,9 @@ PAIRS += [
     ("fp16", "bf16"),
     ("int8", "uint8"),
     ("uint64", "int64"),
+    ("fp8e4nv", "int8"),
+    ("fp8e5", "int8"),
+    ("fp8e4nv", "uint8"),
 ]
 
 

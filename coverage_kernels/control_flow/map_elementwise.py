@@ -6,7 +6,7 @@ Elements of one tile take different branches; two results come back, and with `p
 import triton
 import triton.language as tl
 
-from harness.cases import Buffer, KernelCase, case, empty
+from harness.cases import Buffer, Integers, KernelCase, case, empty
 
 
 @triton.jit
@@ -14,7 +14,7 @@ def compare(x, y):
     if x < y:
         return -1, y - x
     if x == y:
-        return 0, 0
+        return 0, y - x  # the type of the other branches, whichever it is
     return 1, x - y
 
 
@@ -36,18 +36,19 @@ def map_elementwise_kernel(x, y, sign, gap, PACK: tl.constexpr, BLOCK: tl.conste
     tl.store(gap + lane, gaps)
 
 
-@case(pack=[1, 2])
-def map_elementwise(pack):
+@case(dtype=["int32", "fp32"], pack=[1, 2])
+def map_elementwise(dtype, pack):
     n = 512
 
     def reference(x, y):
-        return {"sign": (x - y).sign(), "gap": (x - y).abs()}
+        return {"sign": (x - y).sign().int(), "gap": (x - y).abs()}
 
     return KernelCase(
         map_elementwise_kernel,
         grid=(2,),
         args=dict(
-            x=Buffer(n, "int32"), y=Buffer(n, "int32"), sign=empty(n, "int32"), gap=empty(n, "int32"),
+            x=Buffer(n, dtype, fill=Integers()), y=Buffer(n, dtype, fill=Integers()),
+            sign=empty(n, "int32"), gap=empty(n, dtype),
             PACK=pack, BLOCK=n // 2,
         ),
         reference=reference,

@@ -85,7 +85,7 @@ def fma_kernel(x, y, z, out, n, BLOCK: tl.constexpr):
     tl.store(out + at, tl.fma(a, b, c), mask=at < n)
 
 
-@case(dtype=["fp32", "fp64", "fp16"])
+@case(dtype=["fp32", "fp64", "fp16", "bf16"])
 def fma(dtype):
     return KernelCase(
         fma_kernel,
@@ -139,7 +139,7 @@ def negate_and_abs_kernel(x, negated, absolute, n, BLOCK: tl.constexpr):
     tl.store(absolute + at, tl.abs(value), mask=at < n)
 
 
-@case(dtype=["fp64", "fp32", "fp16", "bf16", "int8", "int32", "int64"])
+@case(dtype=["fp64", "fp32", "fp16", "bf16", "int8", "int16", "int32", "int64"])
 def negate_and_abs(dtype):
     """The smallest integer has no positive counterpart and stays itself; NaN stays NaN. The sign of -(0.0)
     is left open: Triton up to 3.7 computes 0 - x, later releases negate."""

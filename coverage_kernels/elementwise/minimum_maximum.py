@@ -41,7 +41,7 @@ def float_minimum_maximum(dtype, propagate):
     )
 
 
-@case(dtype=["int8", "int32", "int64", "uint8", "uint32", "uint64"])
+@case(dtype=["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
 def integer_minimum_maximum(dtype):
     """The extremes tell a signed comparison from an unsigned one."""
     return KernelCase(

@@ -165,6 +165,11 @@ def tile_gather(axis, longer, dtype):
     )
 
 
+@case(dtype=["fp64", "bf16", "int8", "int16"])
+def tile_gather_of_each_width(dtype):
+    return tile_gather.build(0, False, dtype)
+
+
 @triton.jit
 def sparse_rows_kernel(starts, columns, values, x, out, BLOCK: tl.constexpr):
     """A CSR matrix times a vector: rows differ in length, so do the loops of the programs."""

@@ -32,7 +32,7 @@ def dot_scaled_kernel(
 
 
 E2M1 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], dtype=torch.float64)
-STORED = {"e4m3": ("fp8e4nv", 1), "e5m2": ("fp8e5", 1), "e2m1": ("uint8", 2), "bf16": ("bf16", 1)}
+STORED = {"e4m3": ("fp8e4nv", 1), "e5m2": ("fp8e5", 1), "e2m1": ("uint8", 2), "bf16": ("bf16", 1), "fp16": ("fp16", 1)}
 
 
 def operand(shape: tuple[int, int], fmt: str, k_axis: int) -> Buffer:
@@ -52,11 +52,14 @@ def power_of_two(scale: torch.Tensor) -> torch.Tensor:
     return (2.0 ** (scale.double() - 127)).repeat_interleave(32, dim=1)
 
 
-@case(formats=[("e4m3", "e4m3"), ("e5m2", "e4m3"), ("e2m1", "e2m1"), ("e2m1", "e4m3"), ("e2m1", "bf16")])
+FORMATS = [("e4m3", "e4m3"), ("e5m2", "e4m3"), ("e2m1", "e2m1"), ("e2m1", "e4m3"), ("e2m1", "bf16"), ("e2m1", "fp16")]
+
+
+@case(formats=FORMATS)
 def dot_scaled(formats):
     m, n, k = 32, 32, 64
     left, right = formats
-    scaled = right != "bf16"
+    scaled = right not in ("bf16", "fp16")
 
     def reference(a, a_scale, b, b_scale):
         b_factor = power_of_two(b_scale).T if scaled else 1.0

@@ -22,7 +22,7 @@ def transpose_kernel(x, out, rows, cols, x_row, out_row, BLOCK_M: tl.constexpr, 
     tl.store(out + n[:, None] * out_row + m[None, :], tl.trans(tile), mask=inside)
 
 
-@case(dtype=["fp16", "int64", "int1"], shape=[(64, 32), (33, 70), (1, 9)])
+@case(dtype=["fp16", "fp64", "int1", "int8", "int16", "int64"], shape=[(64, 32), (33, 70), (1, 9)])
 def transpose(dtype, shape):
     """Both sides have padded rows; shapes are at and off the tile."""
     rows, cols = shape

@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from harness.cases import Arange, Buffer, KernelCase, case, empty
+from harness.cases import Arange, Buffer, Integers, KernelCase, case, empty
 
 
 @triton.jit
@@ -35,6 +35,30 @@ def view_3d_as_2d(target, dtype):
             COLS=target[1],
         ),
         reference=lambda x: (x * 2).reshape(target),
+    )
+
+
+@triton.jit
+def reshaped_mask_kernel(flags, x, out, A: tl.constexpr, B: tl.constexpr):
+    """A mask made for one shape and used for another, and a column made of a reshaped row."""
+    set_ = tl.load(flags + tl.arange(0, A * B)) != 0
+    column = tl.expand_dims(tl.load(x + tl.arange(0, A)), 1)
+    at = tl.arange(0, A)[:, None] * B + tl.arange(0, B)[None, :]
+    tl.store(out + at, tl.broadcast_to(column, [A, B]), mask=tl.reshape(set_, [A, B]))
+
+
+@case(dtype=["fp16", "bf16", "int8"])
+def reshaped_mask(dtype):
+    """What the mask leaves out stays poison."""
+
+    def reference(flags, x, out):
+        return {"out": torch.where(flags.reshape(8, 16), x[:, None].to(out.dtype), out)}
+
+    return KernelCase(
+        reshaped_mask_kernel,
+        grid=(1,),
+        args=dict(flags=Buffer(128, "int1"), x=Buffer(8, dtype), out=empty((8, 16), dtype), A=8, B=16),
+        reference=reference,
     )
 
 
@@ -72,7 +96,7 @@ def split_kernel(x, even, odd, total, M: tl.constexpr, N: tl.constexpr):
     tl.store(total + m * N + n, tl.reshape(tl.join(left, right), [M, N]) + tile)
 
 
-@case(dtype=["fp32", "fp16", "int32"])
+@case(dtype=["fp32", "fp16", "bf16", "int8", "int16", "int32", "int64"])
 def split_pairs(dtype):
     return KernelCase(
         split_kernel,
@@ -132,12 +156,16 @@ def cat_tiles_kernel(x, y, out, N: tl.constexpr):
     tl.store(out + 1, tl.max(both, axis=0))
 
 
-@case(dtype=["int32", "int64"])
+@case(dtype=["int8", "int16", "int32", "int64", "fp16", "bf16", "fp32", "fp64"])
 def cat_in_any_order(dtype):
+    """Whole numbers are exact in every dtype and order; sums of narrow integers are made in 32 bits."""
+    wide = {"int8": "int32", "int16": "int32"}.get(dtype, dtype)
     return KernelCase(
         cat_tiles_kernel,
         grid=(1,),
-        args=dict(x=Buffer(32, dtype), y=Buffer(32, dtype), out=empty(2, dtype), N=32),
+        args=dict(
+            x=Buffer(32, dtype, fill=Integers()), y=Buffer(32, dtype, fill=Integers()), out=empty(2, wide), N=32
+        ),
         reference=lambda x, y: torch.stack([x.sum() + y.sum(), torch.maximum(x.max(), y.max())]),
     )
 

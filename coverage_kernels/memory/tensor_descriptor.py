@@ -23,7 +23,7 @@ def tensor_descriptor_kernel(
     target.store([row, col], source.load([row - shift, col + shift]))
 
 
-@case(dtype=["fp32", "fp16", "int8"], shift=[0, 16])
+@case(dtype=["fp32", "fp16", "int8", "int32"], shift=[0, 16])
 def tensor_descriptor(dtype, shift):
     return described(dtype, shift, "zero")
 

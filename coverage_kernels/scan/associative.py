@@ -22,7 +22,7 @@ def carry_forward_kernel(x, out, AXIS: tl.constexpr, REVERSE: tl.constexpr, M: t
     tl.store(out + at, tl.associative_scan(tl.load(x + at), AXIS, last_set, reverse=REVERSE))
 
 
-@case(axis=[0, 1], reverse=[False, True], dtype=["fp16"])
+@case(axis=[0, 1], reverse=[False, True], dtype=["fp16", "bf16", "int8", "int16"])
 def carry_forward(axis, reverse, dtype):
     """Zeros take the last value before them (behind them, reversed)."""
 
