@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.cases.evidence import Verdict
-from harness.commands.front_end_ops import ALIASES, FRONT_END_OPS
+from harness.commands.front_end_ops import ALIASES, FRONT_END_OPS, UNREACHABLE
 from harness.commands.report import DEFAULT_FOLDER
 from harness.errors import UsageError
 from harness.reports import load_report
@@ -26,12 +26,16 @@ _STRUCTURE = ("tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return",
 
 @dataclass(frozen=True)
 class OpCoverage:
-    """One op: the passing cases that executed it, on what, and what it takes besides."""
+    """One op: the passing cases that executed it, on what, and what it takes besides.
+
+    `reason` says of an op that no case executed why none can.
+    """
 
     op: str
     cases: tuple[str, ...]
     covered: tuple[str, ...]
     missing: tuple[str, ...]
+    reason: str = ""
 
     @property
     def is_hole(self) -> bool:
@@ -39,7 +43,8 @@ class OpCoverage:
 
     def to_plain(self) -> dict[str, Any]:
         """For JSON."""
-        return {"op": self.op, "cases": list(self.cases), "covered": list(self.covered), "missing": list(self.missing)}
+        plain = {"op": self.op, "cases": list(self.cases), "covered": list(self.covered), "missing": list(self.missing)}
+        return plain | ({"reason": self.reason} if self.reason else {})
 
 
 @dataclass(frozen=True)
@@ -50,9 +55,7 @@ class CoverageMap:
     unlisted: tuple[str, ...]
 
 
-def coverage_map(
-    verdicts: Iterable[Verdict], expected: Mapping[str, tuple[str, ...]] = FRONT_END_OPS
-) -> CoverageMap:
+def coverage_map(verdicts: Iterable[Verdict], expected: Mapping[str, tuple[str, ...]] = FRONT_END_OPS) -> CoverageMap:
     """What passing cases executed against what could be. A case that fails shows nothing about an op."""
     cases: dict[str, list[str]] = {}
     seen: dict[str, set[str]] = {}
@@ -69,7 +72,8 @@ def coverage_map(
 
 def _coverage_of(op: str, takes: tuple[str, ...], cases: list[str], seen: set[str]) -> OpCoverage:
     covered = tuple(one for one in takes if one in seen)
-    return OpCoverage(op, tuple(cases), covered, tuple(one for one in takes if one not in seen))
+    missing = tuple(one for one in takes if one not in seen)
+    return OpCoverage(op, tuple(cases), covered, missing, "" if cases else UNREACHABLE.get(op, ""))
 
 
 def register(subcommands: Any) -> None:
@@ -97,18 +101,23 @@ def _text(found: CoverageMap, only_holes: bool) -> str:
     lines = []
     for one in shown:
         missing = f"  missing: {' '.join(one.missing)}" if one.missing else ""
-        lines.append(f"{one.op:<{width}}  {len(one.cases) or 'NO':>4} cases{missing}")
+        reason = f"  {one.reason}" if one.reason else ""
+        lines.append(f"{one.op:<{width}}  {len(one.cases) or 'NO':>4} cases{missing}{reason}")
     return "\n".join([*lines, "", *_conclusions(found)]) + "\n"
 
 
 def _markdown(found: CoverageMap, only_holes: bool) -> str:
     shown = [one for one in found.ops if not only_holes or one.is_hole or one.missing]
     rows = [
-        f"| `{one.op}` | {len(one.cases) or '**none**'} | {' '.join(one.covered)} | {' '.join(one.missing)} |"
+        f"| `{one.op}` | {len(one.cases) or '**none**'} | {' '.join(one.covered)} | {_not_exercised(one)} |"
         for one in shown
     ]
     table = ["| op | cases | exercised on | not exercised on |", "|---|---|---|---|", *rows]
     return "\n".join([*table, "", *(f"{line}  " for line in _conclusions(found))]) + "\n"
+
+
+def _not_exercised(one: OpCoverage) -> str:
+    return one.reason or " ".join(one.missing)
 
 
 def _json(found: CoverageMap, only_holes: bool) -> str:
@@ -117,14 +126,17 @@ def _json(found: CoverageMap, only_holes: bool) -> str:
 
 
 def _conclusions(found: CoverageMap) -> list[str]:
-    holes = [one.op for one in found.ops if one.is_hole]
+    holes = [one.op for one in found.ops if one.is_hole and not one.reason]
+    explained = [one.op for one in found.ops if one.reason]
     total = sum(len(one.covered) + len(one.missing) for one in found.ops)
     covered = sum(len(one.covered) for one in found.ops)
     lines = [
-        f"{len(found.ops) - len(holes)} of {len(found.ops)} ops are exercised, "
+        f"{sum(not one.is_hole for one in found.ops)} of {len(found.ops)} ops are exercised, "
         f"and {covered} of {total} of the types and kinds they take.",
         f"Ops no passing case exercises: {', '.join(holes) or 'none'}.",
     ]
+    if explained:
+        lines.append(f"And those that no case on the default target can: {', '.join(explained)}.")
     if found.unlisted:
         lines.append(f"Executed, and not in the table of what the front end produces: {', '.join(found.unlisted)}.")
     return lines

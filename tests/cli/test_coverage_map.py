@@ -9,7 +9,7 @@ import pytest
 from harness.cases.evidence import Evidence, Verdict
 from harness.cli import main
 from harness.commands.coverage import coverage_map
-from harness.commands.front_end_ops import FRONT_END_OPS
+from harness.commands.front_end_ops import FRONT_END_OPS, UNREACHABLE
 from harness.reports import Recorder, RunInfo
 from harness.targets.op_usage import ops_used
 from harness.verdicts import Fingerprint
@@ -76,6 +76,18 @@ def test_only_passing_cases_count_and_holes_have_names():
     assert found.unlisted == ("tt.new_op",)
 
 
+def test_an_op_no_case_can_execute_says_why_and_one_that_a_case_did_does_not():
+    expected = {"tt.advance": (), "ub.poison": (), "tt.new": ()}
+    advance, poison, new = coverage_map([verdict("a", "pass", {"tt.advance": []})], expected).ops
+    assert (advance.is_hole, advance.reason) == (False, "")
+    assert poison.is_hole and "--target ttir" in poison.reason
+    assert new.is_hole and not new.reason
+
+
+def test_reasons_are_about_ops_of_the_table():
+    assert set(UNREACHABLE) - set(FRONT_END_OPS) == set()
+
+
 def test_everything_in_the_table_can_be_read():
     """An op the front end produces and harness.ir does not define would be refused in every kernel."""
     from harness.ir.registry import registry
@@ -92,6 +104,7 @@ def test_the_command_prints_the_map_of_a_record(tmp_path, capsys, format_):
     assert main(["coverage", str(tmp_path), "--format", format_]) == 0
     text = capsys.readouterr().out
     assert "arith.addf" in text and "arith.subf" in text
+    assert "rewrites it" in text
     if format_ == "json":
         assert json.loads(text)["ops"][0]["covered"] == ["f32"]
 
