@@ -5,14 +5,11 @@ leaves its bounds.
 Triton 3.9 refuses `tl.make_block_ptr`; the tensor descriptors beside this file replace it there.
 """
 
-import pytest
 import torch
 import triton
 import triton.language as tl
 
 from harness.cases import Buffer, KernelCase, case, empty
-
-REMOVED = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 9)
 
 
 @triton.jit
@@ -30,7 +27,7 @@ def block_pointer_kernel(
 
 
 @case(
-    marks=[pytest.mark.skipif(REMOVED, reason="Triton 3.9 removed block pointers")],
+    needs="tl.make_block_ptr",
     dtype=["fp32", "fp16"],
     padding=["zero", "nan"],
     shape=[(8, 16), (13, 21)],

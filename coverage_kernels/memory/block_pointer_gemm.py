@@ -3,13 +3,10 @@
 Triton 3.9 refuses `tl.make_block_ptr`; the tensor descriptors beside this file replace it there.
 """
 
-import pytest
 import triton
 import triton.language as tl
 
 from harness.cases import Buffer, KernelCase, case, empty
-
-REMOVED = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 9)
 
 
 @triton.jit
@@ -30,7 +27,7 @@ def block_pointer_gemm_kernel(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constex
 
 
 @case(
-    marks=[pytest.mark.skipif(REMOVED, reason="Triton 3.9 removed block pointers")],
+    needs="tl.make_block_ptr",
     dtype=["fp32", "bf16"],
     shape=[(32, 32, 32), (30, 41, 50)],
 )

@@ -22,6 +22,7 @@ from typing import Any
 from harness.cases.buffer import Buffer
 from harness.cases.checks import check_grid, check_names
 from harness.cases.descriptor import buffer_of
+from harness.cases.features import check_features
 from harness.cases.location import SourceLocation
 from harness.cases.source_lines import innermost_line, line_of_argument, line_of_parameter
 from harness.errors import CaseError
@@ -119,6 +120,12 @@ class CaseTemplate:
     parameters: Mapping[str, Sequence[Any]]
     where: SourceLocation
     marks: tuple[Any, ...] = ()
+    needs: tuple[str, ...] = ()
+
+    @property
+    def empty_parameters(self) -> list[str]:
+        """Those without a value: there is no combination then, and no case."""
+        return [name for name, values in self.parameters.items() if not values]
 
     def instances(self) -> list[CaseInstance]:
         """All combinations, the first parameter varying slowest; ids are unique and stable."""
@@ -163,12 +170,17 @@ class CaseInstance:
         return SourceLocation(where.file, line or innermost_line(where.file, error) or where.line)
 
 
-def case(marks: Sequence[Any] = (), **parameters: Sequence[Any]) -> Callable[[Callable[..., KernelCase]], CaseTemplate]:
+def case(
+    marks: Sequence[Any] = (), needs: str | Sequence[str] = (), **parameters: Sequence[Any]
+) -> Callable[[Callable[..., KernelCase]], CaseTemplate]:
     """Declares a family of cases: one for every combination of the parameters.
 
-    `marks` are pytest marks (`pytest.mark.slow`). A parameter's values may be anything; numbers, strings,
-    tuples and dtypes give readable ids.
+    `marks` are pytest marks (`pytest.mark.slow`). `needs` names what only some releases of Triton have (see
+    `harness.cases.features`): on the others the cases are skipped, and the gate excuses them. A parameter's values
+    may be anything; numbers, strings, tuples and dtypes give readable ids. Without a value there is no case, which
+    the run says.
     """
+    needs = (needs,) if isinstance(needs, str) else tuple(needs)
 
     def decorate(build: Callable[..., KernelCase]) -> CaseTemplate:
         where = SourceLocation(inspect.getfile(build), build.__code__.co_firstlineno)
@@ -181,7 +193,12 @@ def case(marks: Sequence[Any] = (), **parameters: Sequence[Any]) -> Callable[[Ca
             if isinstance(values, str) or not isinstance(values, Sequence):
                 where = replace(where, line=line_of_parameter(build.__code__, name) or where.line)
                 raise CaseError(f"case {build.__name__} needs a list of values for {name}, not {values!r}", where)
-        return CaseTemplate(build.__name__, build, dict(parameters), where, tuple(marks))
+        try:
+            check_features(needs)
+        except CaseError as error:
+            line = line_of_parameter(build.__code__, "needs") or where.line
+            raise CaseError(error.what, replace(where, line=line), error.hint) from error
+        return CaseTemplate(build.__name__, build, dict(parameters), where, tuple(marks), needs)
 
     return decorate
 

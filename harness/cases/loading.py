@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from harness.cases.features import lacking
 from harness.cases.kernel_case import CaseInstance, CaseTemplate
 from harness.cases.location import SourceLocation
 from harness.errors import CaseError
@@ -33,12 +34,17 @@ class MarkSummary:
 
 @dataclass(frozen=True)
 class CaseSummary:
-    """A case as plain data: what a process that never imports the case file needs to know of it."""
+    """A case as plain data: what a process that never imports the case file needs to know of it.
+
+    `absent` is why there is nothing to run: the installed Triton lacks a feature, or a parameter has no values;
+    "" for a case like any other.
+    """
 
     name: str
     parameter_id: str
     where: SourceLocation
     marks: tuple[MarkSummary, ...] = ()
+    absent: str = ""
 
 
 def is_case_file(path: Path) -> bool:
@@ -95,8 +101,14 @@ def summarise(path: Path) -> list[CaseSummary]:
         marks = tuple(_plain_mark(mark, template.where) for mark in template.marks)
         instances = template.instances()
         _check_unique(template, instances)
-        summaries += [CaseSummary(template.name, one.parameter_id, template.where, marks) for one in instances]
+        summaries += [_summary(template, one.parameter_id, marks, lacking(template.needs)) for one in instances]
+        for name in template.empty_parameters:
+            summaries.append(_summary(template, f"no-{name}", marks, f"parameter {name} has no values"))
     return summaries
+
+
+def _summary(template: CaseTemplate, parameter_id: str, marks: tuple[MarkSummary, ...], absent: str) -> CaseSummary:
+    return CaseSummary(template.name, parameter_id, template.where, marks, absent)
 
 
 def _import(path: Path) -> ModuleType:

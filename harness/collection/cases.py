@@ -17,7 +17,7 @@ from harness.collection.settings import Settings
 from harness.errors import CaseError, EnvironmentFailed
 from harness.reports import junit_properties
 from harness.reports.record import encode_verdict
-from harness.verdicts import classify
+from harness.verdicts import ABSENT, classify
 
 EXECUTION: pytest.StashKey[Execution] = pytest.StashKey()
 SETTINGS: pytest.StashKey[Settings] = pytest.StashKey()
@@ -72,8 +72,7 @@ class KernelItem(pytest.Item):
             self.add_marker(getattr(pytest.mark, mark.name)(*mark.arguments, **dict(mark.keywords)))
 
     def runtest(self) -> None:
-        execution = self.config.stash[EXECUTION]
-        self.verdict = verdict = execution.run(self.nodeid, self.path, self.summary, self.target)
+        self.verdict = verdict = self._run()
         self.user_properties.extend(junit_properties(verdict))
         self._show_output(verdict.evidence.output)
         if verdict.is_failure:
@@ -81,6 +80,12 @@ class KernelItem(pytest.Item):
             raise CaseFailed(verdict, text)
         if verdict.outcome != "pass":
             raise pytest.skip.Exception(verdict.summary, _use_item_location=True)
+
+    def _run(self) -> Verdict:
+        if not self.summary.absent:
+            return self.config.stash[EXECUTION].run(self.nodeid, self.path, self.summary, self.target)
+        failure = Failure("collect", ABSENT, self.summary.absent, self.summary.where)
+        return classify(Evidence(self.nodeid, self.target, failure=failure))
 
     def _show_output(self, text: str) -> None:
         """What the case printed: with the failure if there is one, or at once under `-s`."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.cases.evidence import Verdict
 from harness.gate.allowlist import Entry, KnownFailure, parse, read_lines
-from harness.verdicts import is_simulated, owes_simulation
+from harness.verdicts import is_absent, is_simulated, owes_simulation
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,12 @@ PROBLEM_KINDS: Mapping[str, str] = {
 class GateResult:
     """What the gate found. Plain data; goes into the record.
 
-    gated, out_of_scope   how many cases were held to a line; how many lines were not judged
+    lines, out_of_scope   how many lines there are; how many of them were not judged
+    gated                 how many cases were held to a line
     candidates            cases off the list that pass: `harness allow` takes them
     unlisted_failures     cases off the list that do not
     known_failures        cases that fail just as a line says
+    absent                listed cases with nothing to run in this release of Triton: see `harness.cases.features`
     """
 
     allowlist: str
@@ -81,6 +83,8 @@ class GateResult:
     candidates: list[str] = field(default_factory=list)
     unlisted_failures: list[str] = field(default_factory=list)
     known_failures: list[str] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)
+    lines: int = 0
 
     @property
     def is_green(self) -> bool:
@@ -102,7 +106,7 @@ class Gate:
 
     def check(self, verdicts: Sequence[Verdict], scope: Scope, *, strict: bool = False) -> GateResult:
         """Judges every verdict that a line is about, and every line that the scope can judge."""
-        result = GateResult(self.path, strict)
+        result = GateResult(self.path, strict, lines=len(self.entries))
         result.problems += self._written_twice()
         if not self.entries and verdicts:
             message = "expects nothing of any case: take cases up with `harness allow`"
@@ -148,6 +152,9 @@ class Gate:
             verdict = by_case.get(case)
             if not entries:
                 _judge_unlisted(case, verdict, result)
+                continue
+            if verdict is not None and is_absent(verdict):
+                result.absent.append(case)
                 continue
             result.gated += 1
             result.problems += _conflicts(case, entries)
@@ -229,5 +236,5 @@ def _judge_known(
 def _brief(verdict: Verdict) -> str:
     if verdict.outcome == "pass":
         return "passes"
-    place = f"{verdict.bucket or verdict.outcome} at {verdict.stage}"
-    return f"{place}: {verdict.summary}"
+    # A failure says its own piece elsewhere; a skip has no other place.
+    return f"{verdict.bucket} at {verdict.stage}" if verdict.bucket else f"{verdict.outcome}: {verdict.summary}"

@@ -87,4 +87,6 @@ def _merged_gate(records: Sequence[Record]) -> GateResult | None:
         candidates=[case for gate in gates for case in gate.candidates],
         unlisted_failures=[case for gate in gates for case in gate.unlisted_failures],
         known_failures=[case for gate in gates for case in gate.known_failures],
+        absent=[case for gate in gates for case in gate.absent],
+        lines=gates[0].lines,
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from harness.cases.evidence import Verdict
 from harness.gate.gate import GateResult
 from harness.reports.record import Comparison, Record
+from harness.verdicts import is_absent
 from harness.verdicts.buckets import BUCKETS, Bucket
 
 _UNCOUNTABLE = ("fixed", "moved", "gone")
@@ -66,14 +67,25 @@ def buffers_compared(record: Record) -> tuple[int, int]:
     return compared, len(buffers) - compared
 
 
+def absences(record: Record) -> list[str]:
+    """`16 skipped: Triton 3.9.0 has no tl.make_block_ptr`: what there was nothing to run of, and why."""
+    reasons = Counter(verdict.summary for verdict in record.verdicts if is_absent(verdict))
+    return [f"{count} skipped: {reason}" for reason, count in reasons.items()]
+
+
 def gate_headline(gate: GateResult) -> str:
     """One line: `gate green, 340 cases held to allowlist.txt, 2 known failures`."""
     colour = "green" if gate.is_green else f"RED: {plural(len(gate.problems), 'problem')}"
     facts = [f"gate {colour}", f"{plural(gate.gated, 'case')} held to {gate.allowlist}"]
     if gate.known_failures:
         facts.append(plural(len(gate.known_failures), "known failure"))
+    if gate.absent:
+        facts.append(f"{plural(len(gate.absent), 'skipped case')} excused")
+    if gate.unlisted_failures and not gate.strict:
+        facts.append(f"{plural(len(gate.unlisted_failures), 'case')} off the list failed, not gated")
     if gate.out_of_scope:
-        facts.append(f"{plural(gate.out_of_scope, 'line')} out of scope")
+        applying = max(0, gate.lines - gate.out_of_scope)
+        facts.append(f"{applying} of {gate.lines} lines apply to what was run")
     return ", ".join(facts)
 
 

@@ -7,7 +7,7 @@
 """
 
 from harness.verdicts.buckets import BUCKET_NAMES, BUCKETS, Bucket, bucket_named
-from harness.verdicts.classify import classify, is_simulated, owes_simulation, voided
+from harness.verdicts.classify import ABSENT, classify, is_absent, is_simulated, owes_simulation, voided
 from harness.verdicts.fingerprint import (
     Fingerprint,
     Part,
@@ -19,6 +19,7 @@ from harness.verdicts.fingerprint import (
 from harness.verdicts.patterns import Pattern, PatternTable, standard_patterns
 
 __all__ = [
+    "ABSENT",
     "BUCKETS",
     "BUCKET_NAMES",
     "Bucket",
@@ -31,6 +32,7 @@ __all__ = [
     "classify",
     "differs_across_machines",
     "fingerprint_of_path",
+    "is_absent",
     "is_simulated",
     "owes_simulation",
     "standard_patterns",

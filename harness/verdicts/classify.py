@@ -16,6 +16,10 @@ from harness.verdicts.patterns import PatternTable, standard_patterns
 # Targets whose launches real hardware or Triton's interpreter runs, so that none is simulated.
 UNSIMULATED_TARGETS = frozenset({"gpu", "interpreter"})
 
+# The kind of a "failure" that is none: there is nothing to run here. With its colon it is no exception's name, so
+# that no case can claim it by what it raises.
+ABSENT = "Absent:"
+
 # Findings by how much they explain: a race also shows as a read of unwritten memory, and so on down.
 _FINDING_ORDER = ("not-simulated", "race", "wrote-outside", "uninitialised-read", "input-changed")
 
@@ -51,6 +55,12 @@ def voided(verdict: Verdict, reasons: Sequence[str]) -> Verdict:
     return Verdict(verdict.case, verdict.target, "void", verdict.stage, "void", summary, verdict.evidence)
 
 
+def is_absent(verdict: Verdict) -> bool:
+    """Whether the case has nothing to run in this release of Triton: a skip that nobody has put there by hand."""
+    failure = verdict.evidence.failure
+    return verdict.outcome == "skip" and failure is not None and failure.kind == ABSENT
+
+
 def is_simulated(evidence: Evidence) -> bool:
     """Whether at least one launch was simulated in this run; a replay of an earlier result is none."""
     return any(launch.simulated and not launch.replayed for launch in evidence.launches)
@@ -66,7 +76,7 @@ def _from_failure(evidence: Evidence, table: PatternTable) -> _Cause | None:
     if failure is None:
         return None
     stage = failure.stage or evidence.stage
-    if failure.kind == "Skipped":
+    if failure.kind in ("Skipped", ABSENT):
         return _Cause("skip", stage, "", failure.message)
     typed = bucket_of_kind(failure.kind, stage)
     # Wrong values are wrong values however noisy the log, and whatever broke while they were written down.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
+from harness.cases.features import FEATURES, lacking
 from harness.cases.loading import case_files, find_instance, load_templates, summarise
 from harness.errors import CaseError
 
@@ -117,3 +120,25 @@ def test_a_parameter_needs_a_list_of_values(tmp_path: Path, values: str) -> None
     text = f"from harness.cases import case\n\n@case(v={values})\ndef one(v):\n    return None\n"
     with pytest.raises(CaseError, match="needs a list of values for v"):
         summarise(write(tmp_path, text))
+
+
+def test_a_parameter_without_values_is_no_case_and_said(tmp_path: Path) -> None:
+    text = "from harness.cases import case\n\n@case(v=[], w=[1, 2])\ndef one(v, w):\n    return None\n"
+    (summary,) = summarise(write(tmp_path, text))
+    assert (summary.parameter_id, summary.absent) == ("no-v", "parameter v has no values")
+
+
+def test_what_the_release_lacks_is_said_of_every_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FEATURES, "tl.make_block_ptr", SpecifierSet("<1"))
+    text = "from harness.cases import case\n\n@case(needs='tl.make_block_ptr', v=[1, 2])\ndef one(v):\n    pass\n"
+    absent = [summary.absent for summary in summarise(write(tmp_path, text))]
+    assert len(absent) == 2 and all(re.fullmatch(r"Triton \S+ has no tl.make_block_ptr", reason) for reason in absent)
+    with pytest.raises(CaseError, match=r"cases.py:3: no feature is called 'tl.make_blk_ptr' .one of: tl.make_block"):
+        summarise(write(tmp_path, text.replace("block", "blk")))
+
+
+def test_releases_are_told_apart() -> None:
+    needs = ["tl.make_block_ptr"]
+    assert [bool(lacking(needs, release)) for release in ("3.6.0", "3.8.1", "3.9.0", "3.9.0+git1", "4.0.0")] == [
+        *(False, False, True, True, True)
+    ]

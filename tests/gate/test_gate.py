@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from harness.cases.evidence import Evidence, Failure
 from harness.gate import PROBLEM_KINDS, Gate, Scope
-from harness.verdicts import voided
+from harness.reports.summary import gate_headline
+from harness.verdicts import ABSENT, classify, voided
 
 A, B, C = "k/a.py::a[npu-1]", "k/b.py::b[npu-1]", "k/c.py::c[npu-1]"
 
@@ -129,3 +131,24 @@ def test_an_empty_list_proves_nothing(tmp_path, verdict):
     gate = gate_of(tmp_path, "# nothing yet")
     assert problems(gate, [verdict(A)]) == [("empty", gate.path, 0)]
     assert problems(gate, []) == []
+
+
+def test_what_this_release_has_nothing_to_run_of_is_excused_and_a_skip_by_hand_is_not(tmp_path, verdict):
+    gate = gate_of(tmp_path, A, f"{B} fails race: x", C)
+    verdicts = [
+        classify(Evidence(case, "npu", failure=Failure("collect", kind, "Triton 3.9.0 has no tl.make_block_ptr")))
+        for case, kind in ((A, ABSENT), (B, ABSENT), (C, "Skipped"))
+    ]
+    result = gate.check(verdicts, Scope.of_verdicts(verdicts))
+    assert [(problem.kind, problem.case) for problem in result.problems] == [("failed", C)]
+    assert (result.absent, result.gated) == ([A, B], 1)
+    assert "2 skipped cases excused" in gate_headline(result)
+
+
+def test_the_headline_says_what_was_not_judged(tmp_path, verdict):
+    gate = gate_of(tmp_path, A, "k/none.py::*")
+    result = gate.check([verdict(B, "race"), verdict(C, "race")], Scope(frozenset({B, C}), whole=False))
+    assert gate_headline(result) == (
+        f"gate green, 0 cases held to {gate.path}, 2 cases off the list failed, not gated,"
+        " 0 of 2 lines apply to what was run"
+    )

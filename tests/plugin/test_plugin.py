@@ -27,6 +27,13 @@ def pytest_configure(config):
     execution.preload = ()
 """
 
+BARE = """
+from harness.cases import case
+
+@case()
+def bare():
+    return None
+"""
 DEEDS = """
 from harness.cases import case
 
@@ -52,7 +59,7 @@ class Suite:
         pytester.makeini(f"[pytest]\npythonpath = {MISBEHAVIOUR}\naddopts = --strict-markers {plugins}\n")
 
     def add(self, path: str, *deeds: str) -> None:
-        self.write(path, DEEDS.format(deeds=list(deeds)))
+        self.write(path, DEEDS.format(deeds=list(deeds)) if deeds else BARE)
 
     def write(self, path: str, text: str) -> None:
         file = self.pytester.path / "coverage_kernels" / path
@@ -164,6 +171,18 @@ def test_marks_of_a_case_are_pytests(suite: Suite) -> None:
     suite.write("marked.py", "import pytest\n" + DEEDS.format(deeds=[]).replace("@case(deed=[])", marks))
     suite.run("-n0").assert_outcomes(passed=1, skipped=1)
     assert suite.verdicts() == {"deeds[npu-hang": ("skip", ""), "bare[npu": ("pass", "")}
+
+
+def test_a_case_with_nothing_to_run_is_skipped_for_a_reason_the_gate_takes(suite: Suite) -> None:
+    by_hand = '@case(marks=[pytest.mark.skip(reason="not today")])\ndef skipped():\n    return None\n'
+    suite.write("cases.py", "import pytest\n" + DEEDS.format(deeds=[]) + by_hand)
+    allowlist = suite.pytester.path / "allowlist.txt"
+    allowlist.write_text("coverage_kernels/cases.py::*\n", encoding="ascii")
+    result = suite.run("-n0", "--gate")
+    result.assert_outcomes(passed=1, skipped=2)
+    result.stdout.fnmatch_lines(["1 skipped: parameter deed has no values", "gate RED: 1 problem, 2 cases held *"])
+    assert suite.verdicts()["deeds[npu-no-deed"] == ("skip", "")
+    assert [one["case"] for one in suite.record()["gate"]["problems"]] == ["coverage_kernels/cases.py::skipped[npu]"]
 
 
 def test_broken_files_are_errors_at_their_line_and_stop_nothing(suite: Suite) -> None:
