@@ -163,9 +163,7 @@ def cat_in_any_order(dtype):
     return KernelCase(
         cat_tiles_kernel,
         grid=(1,),
-        args=dict(
-            x=Buffer(32, dtype, fill=Integers()), y=Buffer(32, dtype, fill=Integers()), out=empty(2, wide), N=32
-        ),
+        args=dict(x=Buffer(32, dtype, fill=Integers()), y=Buffer(32, dtype, fill=Integers()), out=empty(2, wide), N=32),
         reference=lambda x, y: torch.stack([x.sum() + y.sum(), torch.maximum(x.max(), y.max())]),
     )
 
