@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc, NoneAttr, UnknownLoc
+from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc, NoneAttr, UnknownLoc
 from xdsl.ir import Attribute
+
+from harness.ir.locations import parts_of
 
 
 class LocationAliases:
@@ -30,7 +32,7 @@ class LocationAliases:
 
     def written_out(self, location: Attribute) -> str:
         """The location itself, in terms of aliases that are defined before the module."""
-        for part in _parts(location):
+        for part in parts_of(location):
             self._define_early(part)
         return self._body(location)
 
@@ -47,7 +49,7 @@ class LocationAliases:
         if location in self._early:
             return
         self._early.add(location)
-        for part in _parts(location):
+        for part in parts_of(location):
             self._define_early(part)
 
     def _body(self, location: Attribute) -> str:
@@ -61,18 +63,7 @@ class LocationAliases:
         if isinstance(location, CallSiteLoc):
             return f"callsite({self.name(location.callee)} at {self.name(location.caller)})"
         if isinstance(location, FusedLoc):
-            parts = ", ".join(self.name(part) for part in _parts(location))
+            parts = ", ".join(self.name(part) for part in parts_of(location))
             metadata = location.metadata
             return f"fused{'' if isinstance(metadata, NoneAttr) else f'<{self._attribute_text(metadata)}>'}[{parts}]"
         raise ValueError(f"{location} is not a location")
-
-
-def _parts(location: Attribute) -> tuple[Attribute, ...]:
-    """The locations that a location is made of."""
-    if isinstance(location, NameLoc):
-        return () if isinstance(location.location, NoneAttr) else (location.location,)
-    if isinstance(location, CallSiteLoc):
-        return location.callee, location.caller
-    if isinstance(location, FusedLoc) and isinstance(location.locations, ArrayAttr):
-        return tuple(location.locations)
-    return ()

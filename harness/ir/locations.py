@@ -25,6 +25,7 @@ from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import StringLiteral
 
 from harness.cases.location import SourceLocation
+from harness.ir.lexemes import ALIAS_NAME, QUOTED
 
 if TYPE_CHECKING:
     from harness.ir.reader import Reader
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
 Location = UnknownLoc | FileLineColLoc | NameLoc | CallSiteLoc | FusedLoc
 
 _LOC = re.compile(r"\s*loc\(")
-_ALIAS = re.compile(r"\s*(#[A-Za-z_][\w$.-]*)")
-_OP_ALIAS = re.compile(r"\s*loc\((#[A-Za-z_][\w$.-]*)\)")
-_TEXT = re.compile(r'\s*("(?:[^"\\\n]|\\.)*")')
+_ALIAS = re.compile(rf"\s*(#{ALIAS_NAME})")
+_OP_ALIAS = re.compile(rf"\s*loc\((#{ALIAS_NAME})\)")
+_TEXT = re.compile(rf"\s*({QUOTED})")
 _POSITION = re.compile(r":(\d+):(\d+)(?:\s+to\s+(?:\d+)?:\d+)?")
 _WORD = re.compile(r"\s*(unknown|callsite|fused)\b")
 # Frames of Triton's own library (tl.sum and the like) are not the user's line.
@@ -194,11 +195,16 @@ def _frames(location: Attribute) -> Iterator[SourceLocation]:
     """File positions, innermost call first."""
     if isinstance(location, FileLineColLoc):
         yield _position(location)
-    elif isinstance(location, NameLoc):
-        yield from _frames(location.location)
-    elif isinstance(location, CallSiteLoc):
-        yield from _frames(location.callee)
-        yield from _frames(location.caller)
-    elif isinstance(location, FusedLoc) and isinstance(location.locations, ArrayAttr):
-        for part in location.locations:
-            yield from _frames(part)
+    for part in parts_of(location):
+        yield from _frames(part)
+
+
+def parts_of(location: Attribute) -> tuple[Attribute, ...]:
+    """The locations that a location is made of; of a call site the callee comes first."""
+    if isinstance(location, NameLoc):
+        return () if isinstance(location.location, NoneAttr) else (location.location,)
+    if isinstance(location, CallSiteLoc):
+        return location.callee, location.caller
+    if isinstance(location, FusedLoc) and isinstance(location.locations, ArrayAttr):
+        return tuple(location.locations)
+    return ()

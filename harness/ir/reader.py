@@ -23,6 +23,7 @@ from xdsl.utils.mlir_lexer import MLIRLexer
 from harness.cases.location import SourceLocation
 from harness.errors import ParseError, UnsupportedOp
 from harness.ir.constants import SPLAT, BitsElement, splat
+from harness.ir.lexemes import ALIAS_NAME, NAME, QUOTED
 from harness.ir.locations import LocationReader, location_of
 from harness.ir.registry import Registry
 
@@ -37,15 +38,15 @@ class Use(NamedTuple):
     at: int
 
 
-_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')
+_COMMENT = re.compile(rf"{QUOTED}|//[^\n]*")
 _SPACE = re.compile(r"\s*")
 _USE = re.compile(r"\s*%([\w$.-]+)(?:#(\d+))?")
-_TYPE = re.compile(r"\s*(!?[A-Za-z_][\w$.]*)")
+_TYPE = re.compile(rf"\s*(!?{NAME})")
 _BRACKET = re.compile(r"[<>\n]")
 _TENSOR = re.compile(r"tensor<((?:\d+x)+)([a-z]\w*|!tt\.ptr<[^<>,]*>)>")
-_DICTIONARY = re.compile(r'\s*(\{(?:[^{}"\n]|"(?:[^"\\\n]|\\.)*")*\})')
+_DICTIONARY = re.compile(rf'\s*(\{{(?:[^{{}}"\n]|{QUOTED})*\}})')
 _CONSTANT = re.compile(r"\s*((?:true|false|-?[\w.+-]+ : \w+))(?=\s+loc\(|\s*\n)")
-_SYMBOL = re.compile(r'\s*@(?:([A-Za-z_][\w$.]*)|"([^"\n]*)")')
+_SYMBOL = re.compile(rf'\s*@(?:({NAME})|"([^"\n]*)")')
 
 
 class _Lexer(MLIRLexer):
@@ -78,7 +79,7 @@ class Reader(Parser):
     # Aliases: `#loc3 = loc(...)`, `#blocked = #ttg.blocked<...>`, `!type = ...`. They may be used before they are
     # defined, so their places are found first and each is read when it is first wanted.
 
-    _ALIAS = re.compile(r"^([#!][A-Za-z_][\w$.-]*)[ \t]*=[ \t]*", re.MULTILINE)
+    _ALIAS = re.compile(rf"^([#!]{ALIAS_NAME})[ \t]*=[ \t]*", re.MULTILINE)
     forward_at: dict[str, int]
 
     def find_aliases(self) -> None:

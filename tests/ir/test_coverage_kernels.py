@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from ir_structure import facts
+from triton.tools.tensor_descriptor import TensorDescriptor
 
-from harness.cases import Buffer, Launch
+from harness.cases import Buffer, Descriptor, Launch
 from harness.cases.loading import case_files, load_templates
 from harness.ir import parse_module, print_module
 from harness.npu.activation import npu_driver_active
@@ -40,6 +41,9 @@ def _argument(value: Any) -> Any:
 
     if isinstance(value, Buffer):
         return torch.empty(1, dtype=value.dtype.torch)
+    if isinstance(value, Descriptor):
+        tensor = torch.empty_strided(value.buffer.shape, value.buffer.strides, dtype=value.buffer.dtype.torch)
+        return TensorDescriptor.from_tensor(tensor, list(value.block_shape), value.padding)
     return tuple(map(_argument, value)) if isinstance(value, (list, tuple)) else value
 
 
