@@ -31,7 +31,6 @@ class DescriptorArgument:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     padding: str = "zero"
-    round_f32_to_tf32: bool = False
 
 
 @dataclass(frozen=True)

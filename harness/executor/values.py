@@ -20,6 +20,7 @@ from typing import Any, Union
 
 import numpy as np
 
+from harness.errors import UnsupportedOp
 from harness.executor.memory import Allocation
 from harness.executor.products import Product, Shared
 from harness.semantics.types import Array
@@ -293,6 +294,8 @@ def merged(parts: Sequence[tuple[Array, Any]], programs: int) -> Any:
             first.block,
         )
     if isinstance(first, Descriptor):
+        if any(part.padding != first.padding for _, part in parts):
+            raise UnsupportedOp("unsupported choice between tensor descriptors of different padding")
         return Descriptor(
             merged([(at, part.pointer) for at, part in parts], programs),
             first.element,

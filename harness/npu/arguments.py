@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.errors import UsageError
+from harness.errors import Refusal, UsageError
 from harness.executor.api import Argument, DescriptorArgument, PointerArgument
 from harness.executor.memory import Allocation, Memory
 
@@ -26,7 +26,7 @@ def bind_arguments(signature: Mapping[str, Any], values: Sequence[Any], memory: 
     """The function's parameters for `values`, given the JIT's `signature` (types by parameter name).
 
     Tensors that no allocation of `memory` holds are added to it. Raises UsageError for an argument the
-    simulated NPU cannot see.
+    simulated NPU cannot see, Refusal for a descriptor it cannot honour.
     """
     bound: list[Argument] = []
     for (name, kind), value in zip(signature.items(), values, strict=True):
@@ -48,9 +48,11 @@ def _bind(name: str, kind: Any, value: Any, memory: Memory, bound: list[Argument
 
 
 def _bind_descriptor(name: str, value: Any, memory: Memory, bound: list[Argument]) -> None:
+    if getattr(value, "round_f32_to_tf32", False):
+        raise Refusal(f"argument {name!r} is a tensor descriptor that rounds to tf32, which the simulated NPU cannot")
     shape, strides = tuple(map(int, value.shape)), tuple(map(int, value.strides))
     base = pointer_to(name, value.base, memory)
-    bound.append(DescriptorArgument(base, shape, strides, value.padding, getattr(value, "round_f32_to_tf32", False)))
+    bound.append(DescriptorArgument(base, shape, strides, value.padding))
     bound.extend(shape)
     bound.extend(strides)
 

@@ -28,6 +28,30 @@ def test_a_descriptor_chosen_per_program_is_refused() -> None:
         run(plan, buffers, (2,))
 
 
+PADDED_DIFFERENTLY = """
+ %i = tt.get_program_id x : i32
+ %c0 = arith.constant 0 : i32
+ %c1 = arith.constant 1 : i64
+ %n = arith.constant 3 : i32
+ %even = arith.cmpi eq, %i, %c0 : i32
+ %d = scf.if %even -> (!tt.tensordesc<tensor<4xf32>>) {
+  %a = tt.make_tensor_descriptor %x, [%n], [%c1] {padding = 1 : i32} : !tt.ptr<f32>, !tt.tensordesc<tensor<4xf32>>
+  scf.yield %a : !tt.tensordesc<tensor<4xf32>>
+ } else {
+  %b = tt.make_tensor_descriptor %x, [%n], [%c1] {padding = 2 : i32} : !tt.ptr<f32>, !tt.tensordesc<tensor<4xf32>>
+  scf.yield %b : !tt.tensordesc<tensor<4xf32>>
+ }
+ %v = tt.descriptor_load %d[%c0] : !tt.tensordesc<tensor<4xf32>> -> tensor<4xf32>
+"""
+
+
+def test_descriptors_of_different_padding_do_not_become_one() -> None:
+    buffers = [np.ones(4, np.float32)]
+    plan = plan_of(module(PADDED_DIFFERENTLY, *pointers(*buffers)))
+    with pytest.raises(UnsupportedOp, match="different padding"):
+        run(plan, buffers, (2,))
+
+
 DOT = """
  %a = arith.constant dense<1> : tensor<4x4xKIND>
  %c = arith.constant dense<0> : tensor<4x4xi32>

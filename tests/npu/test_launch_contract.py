@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from harness.errors import OutOfBounds, UsageError
+from harness.errors import OutOfBounds, Refusal, UsageError
 from harness.npu.session import Session
 
 pytestmark = pytest.mark.usefixtures("session")
@@ -107,6 +107,13 @@ def test_a_host_side_descriptor_brings_its_shape_and_strides():
     out = torch.zeros(4, 4)
     add_through_descriptor[(1,)](out, TensorDescriptor.from_tensor(x, [4, 4]))
     assert torch.equal(out, x[2:6, 4:8] + 8 + 8)
+
+
+def test_a_descriptor_that_rounds_to_tf32_is_refused():
+    described = TensorDescriptor.from_tensor(torch.zeros(8, 8), [4, 4])
+    described.round_f32_to_tf32 = True  # a field of Triton 3.7 and later
+    with pytest.raises(Refusal, match="'x' is a tensor descriptor that rounds to tf32"):
+        add_through_descriptor[(1,)](torch.zeros(4, 4), described)
 
 
 def test_autotune_tries_every_configuration_and_leaves_the_right_result(session: Session):
