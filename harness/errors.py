@@ -123,3 +123,11 @@ class IllegalAccess(Trap):
 
 class NotSimulated(HarnessError):
     """Part of the case ran on the host instead of the simulator, so the run proves nothing."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an allocation failed. On the CPU torch has no type of its own for that, only its allocator's name."""
+    if isinstance(error, MemoryError):
+        return True
+    by_name = type(error).__name__ == "OutOfMemoryError" or "DefaultCPUAllocator" in str(error)
+    return isinstance(error, RuntimeError) and by_name

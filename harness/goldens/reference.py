@@ -15,7 +15,7 @@ from harness.cases.descriptor import buffer_of
 from harness.cases.dtypes import DType, dtype_of
 from harness.cases.kernel_case import KernelCase
 from harness.cases.location import SourceLocation
-from harness.errors import CaseError, HarnessError, ReferenceFailed
+from harness.errors import CaseError, HarnessError, ReferenceFailed, is_out_of_memory
 from harness.goldens.rounding import rounded
 
 if TYPE_CHECKING:
@@ -106,9 +106,11 @@ def _call(reference: Callable[..., Any], arguments: dict[str, Any], where: Sourc
     ]
     try:
         return reference(*positional, **arguments)
-    except (HarnessError, MemoryError):
-        raise  # running out of memory has a bucket of its own
+    except HarnessError:
+        raise
     except Exception as error:
+        if is_out_of_memory(error):
+            raise  # that has a bucket of its own
         raise ReferenceFailed(
             f"the reference raised {type(error).__name__}: {error}",
             _raising_line(error, where),

@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 from harness.cases.evidence import Evidence, Failure
 from harness.cases.loading import find_instance, summarise
 from harness.cases.location import SourceLocation
-from harness.errors import CaseError, EnvironmentFailed, HarnessError, UsageError
+from harness.errors import CaseError, EnvironmentFailed, HarnessError, UsageError, is_out_of_memory
 from harness.isolation import wire
 from harness.isolation.messages import CaseRequest, Spawn, Stage
 
@@ -156,13 +156,6 @@ def failure_of(error: BaseException, stage: str) -> Failure:
     if isinstance(error, HarnessError):
         return Failure(stage, type(error).__name__, error.what, error.where, error.hint, trace)
     return Failure(stage, type(error).__name__, f"{type(error).__name__}: {error}", traceback=trace)
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """torch has no type of its own for a failed allocation on the CPU, only the name of its allocator."""
-    if isinstance(error, MemoryError):
-        return True
-    return isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
 
 
 def limit_memory(extra: int) -> None:

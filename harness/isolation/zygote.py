@@ -2,11 +2,15 @@
 
 It has one thread, so that a fork copies all there is. It ends, with its children, when the process that
 started it does: the control socket closes. It owns the folder with the caches of its children.
+
+Whatever a case starts ends with the case: its process group is killed, and what has left the group (a daemon, in
+a session of its own) becomes the zygote's child once its parent is gone, and is killed as such.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import importlib
 import os
@@ -21,6 +25,8 @@ from pathlib import Path
 
 from harness.isolation import child, wire
 from harness.isolation.messages import Dump, Ended, Kill, NotReady, Ready, Setup, Spawn, Spawned
+
+_PR_SET_CHILD_SUBREAPER = 36
 
 
 @dataclass
@@ -52,6 +58,8 @@ class Zygote:
         for one in list(self.children.values()):
             _kill_group(one.pid)
             os.waitpid(one.pid, 0)
+        self.children.clear()
+        self._end_orphans()
 
     def _obey(self) -> bool:
         """Carries out one message; False when there will be no more."""
@@ -109,12 +117,21 @@ class Zygote:
         _, status, usage = os.wait4(one.pid, 0)
         os.close(one.handle)
         del self.children[one.pid]
+        self._end_orphans()
         wire.send(self.control, Ended(one.pid, status, usage.ru_maxrss * 1024, _oom_kills() - one.oom_kills_before))
+
+    def _end_orphans(self) -> None:
+        """Kills what ended cases have left: our children that we did not start, and theirs, which then become ours."""
+        while orphans := [pid for pid in _own_children() if pid not in self.children]:
+            for pid in orphans:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
 
 
 def main(descriptor: int) -> None:
     """Reads the setup from the control socket, imports, and serves."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _adopt_orphans()
     control = socket.socket(fileno=descriptor)
     control.set_inheritable(False)
     setup: Setup = wire.receive(control)
@@ -140,6 +157,29 @@ def _start_and_serve(control: socket.socket, setup: Setup) -> None:
         zygote.serve()
     finally:
         zygote.close()
+
+
+def _adopt_orphans() -> None:
+    """What the children's children leave behind becomes ours, and not the system's first process's."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _own_children() -> list[int]:
+    """The processes whose parent this is, dead ones that nobody has waited for included."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:  # there is none, as nearly always: nothing to search for
+        return []
+    everyone = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [pid for pid in everyone if _parent_of(pid) == os.getpid()]
+
+
+def _parent_of(pid: int) -> int:
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:  # it has ended meanwhile
+        return 0
+    return int(status.rpartition(")")[2].split()[1])
 
 
 def _nothing() -> None:

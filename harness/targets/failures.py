@@ -20,6 +20,7 @@ from harness.errors import (
     Refusal,
     Trap,
     VerifierFailed,
+    is_out_of_memory,
 )
 
 # What MLIR's verifier says; a pass that gives up by itself says anything else.
@@ -55,7 +56,7 @@ class Context:
 def failure_of(error: Exception, context: Context) -> Failure:
     """The failure that stands for `error`, after translation to the harness's own type where there is one."""
     trace = "".join(traceback.format_exception(error))
-    if out_of_memory(error):
+    if is_out_of_memory(error):
         # A MemoryError says nothing more than its name.
         message = f"an allocation failed: {_message(error)}"
         return Failure(context.stage, "OutOfMemory", message, traceback=trace, log=context.log)
@@ -72,14 +73,6 @@ def translated(error: Exception, context: Context) -> Exception:
         if found is not None:
             return found
     return error
-
-
-def out_of_memory(error: BaseException) -> bool:
-    """torch has no type of its own for a failed allocation on the CPU, only the name of its allocator."""
-    return isinstance(error, MemoryError) or (
-        isinstance(error, RuntimeError)
-        and (type(error).__name__ == "OutOfMemoryError" or "DefaultCPUAllocator" in str(error))
-    )
 
 
 def _message(error: BaseException) -> str:

@@ -51,8 +51,6 @@ _BY_KIND_AND_STAGE: dict[tuple[str, str], str] = {
     ("ModuleNotFoundError", "reference"): "reference",
     ("UsageError", "collect"): "collect",
     ("ParseError", "collect"): "collect",
-    # The reference's own use of a kernel's exceptions says nothing about the kernel.
-    ("OutOfMemoryError", "reference"): "reference",
 }
 
 # Who runs in a stage: the bucket of a failure that has no type of its own. Every stage that is not in

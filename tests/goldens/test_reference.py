@@ -15,6 +15,7 @@ from harness.cases.dtypes import DTYPES
 from harness.cases.location import SourceLocation
 from harness.errors import CaseError, ReferenceFailed
 from harness.goldens import run_reference
+from harness.targets.failures import Context, failure_of
 
 
 class Kernel:
@@ -148,6 +149,12 @@ def test_a_raising_reference_points_at_the_line_that_raised() -> None:
     with pytest.raises(ReferenceFailed, match="raised RuntimeError: mat1 and mat2") as caught:
         run(reference)
     assert caught.value.where == line_of(reference, 2)
+
+
+def test_running_out_of_memory_is_no_fault_of_the_reference() -> None:
+    with pytest.raises(RuntimeError, match="DefaultCPUAllocator") as caught:
+        run(lambda: torch.empty(2**60))
+    assert failure_of(caught.value, Context("reference")).kind == "OutOfMemory"
 
 
 @pytest.mark.parametrize(

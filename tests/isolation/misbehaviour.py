@@ -128,6 +128,15 @@ def _leave_a_process_behind(options: RunOptions) -> None:
         subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"], pass_fds=(pipe.fileno(),))
 
 
+def _leave_a_daemon_behind(options: RunOptions) -> None:
+    """As `leave-process`, but neither it nor its own child is in our process group."""
+    daemon = "import os, signal; os.setsid(); os.fork(); os.write(1, b'x'); signal.pause()"
+    with open(options.artifacts, "wb") as pipe:
+        started = subprocess.Popen([sys.executable, "-c", daemon], pass_fds=(pipe.fileno(),), stdout=subprocess.PIPE)
+    assert started.stdout is not None
+    started.stdout.read(2)  # one for each of the two
+
+
 def _tell_environment(options: RunOptions) -> str:
     names = ("TRITON_CACHE_DIR", "TRITON_HOME", "TORCHINDUCTOR_CACHE_DIR", "TMPDIR", "OMP_NUM_THREADS", "FLAVOUR")
     return "\n".join(f"{name}={os.environ.get(name)}" for name in names)
@@ -164,6 +173,7 @@ DEEDS: dict[str, Callable[[RunOptions], str | None]] = {
     "close-descriptors": _close_every_descriptor,
     "write-to-descriptors": _write_to_every_descriptor,
     "leave-process": _leave_a_process_behind,
+    "leave-daemon": _leave_a_daemon_behind,
     "environment": _tell_environment,
     "zygote-threads": _tell_zygote_threads,
     "touch-toolchain": _touch_toolchain,

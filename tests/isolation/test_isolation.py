@@ -103,11 +103,14 @@ def test_a_kill_is_out_of_memory_only_where_the_system_struck() -> None:
     assert death("simulate", Ended(1, 11, peak_memory=0, oom_kills=1)).kind == "Signal:SIGSEGV"
 
 
-def test_processes_a_case_leaves_behind_are_killed(runner: IsolatedRunner, case_file: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("deed", ["leave-process", "leave-daemon"])
+def test_processes_a_case_leaves_behind_are_killed(
+    runner: IsolatedRunner, case_file: Path, tmp_path: Path, deed: str
+) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    assert run(runner, case_file, "leave-process", artifacts=str(pipe)).failure is None
+    assert run(runner, case_file, deed, artifacts=str(pipe)).failure is None
     # The end of the file is the death of its last writer.
     readable, _, _ = select.select([reader], [], [], 30)
     assert readable and os.read(reader, 1) == b""
