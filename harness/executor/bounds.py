@@ -41,8 +41,10 @@ def resolve(pointer: Pointer, mask: Any, memory: Any, access: AccessType, contex
     allocation = memory.find(first)
     if allocation is None:
         program = context.program_of(0 if inside is None else row_of_first(inside))
+        nearest = memory.nearest(first)
         raise IllegalAccess(
-            f"{access.verb} through address {first:#x}, which points into no registered buffer",
+            f"{access.verb} through address {first:#x}{nearest and f' ({nearest})'} by program {program}: "
+            "it points into no registered buffer",
             access.where,
             "a pointer made from an integer must point into a tensor that is an argument of the launch",
             program,

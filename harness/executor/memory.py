@@ -62,6 +62,21 @@ class Memory:
             return allocation
         return None
 
+    def nearest(self, address: int) -> str:
+        """Where an address outside all of them lies: `16 bytes past the end of buffer 'y'`; "" if there is none."""
+        gaps = [(_gap(one, address), one.name) for one in self._allocations if one.bytes.size]
+        if not gaps:
+            return ""
+        gap, name = min(gaps, key=lambda pair: abs(pair[0]))
+        return f"{gap} bytes past the end of buffer {name!r}" if gap >= 0 else f"{-gap} bytes before buffer {name!r}"
+
     @property
     def allocations(self) -> tuple[Allocation, ...]:
         return tuple(self._allocations)
+
+
+def _gap(allocation: Allocation, address: int) -> int:
+    """Bytes from the allocation's end up to the address; negative, down from its start."""
+    if address < allocation.address:
+        return address - allocation.address
+    return address - allocation.address - allocation.bytes.size

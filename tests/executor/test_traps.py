@@ -160,6 +160,20 @@ def test_a_pointer_to_nowhere(address: int, error: type[Trap], batch: int) -> No
     assert caught.value.program == (2, 0, 0)
 
 
+def test_a_pointer_to_nowhere_says_whose_and_what_is_near() -> None:
+    plan = plan_of(ttir(through_table, {"x": "*i64", "y": "*i32", "z": "*i32"}, {"BLOCK": 4}))
+    memory, arguments, _ = table(0x1234)
+    last = max(memory.allocations, key=lambda one: one.address)
+    beyond = last.address + last.bytes.size + 16
+    for address, nearest in ((beyond, f"16 bytes past the end of buffer {last.name!r}"), (8, "bytes before buffer ")):
+        memory, arguments, _ = table(address)
+        with pytest.raises(IllegalAccess) as caught:
+            launch(plan, (3, 1, 1), arguments, memory, ExecutorOptions())
+        assert f"through address {address:#x} (" in caught.value.what and nearest in caught.value.what
+        assert "by program (2, 0, 0): it points into no registered buffer" in caught.value.what
+        assert caught.value.where is not None and caught.value.where.file == __file__
+
+
 def test_a_masked_pointer_to_nowhere_touches_nothing() -> None:
     text = module(
         """
