@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
+import torch
+
 from harness.executor.api import ExecutorOptions, LaunchResult
 from harness.executor.memory import Memory
 
@@ -63,8 +65,9 @@ _session: ContextVar[Session | None] = ContextVar("harness_npu_session", default
 
 
 def current_session() -> Session:
-    """The session of this context, or a fresh one with the defaults."""
-    return _session.get() or Session()
+    """The session of this context; for a plain script a fresh one, on as many threads as torch uses."""
+    session = _session.get()
+    return Session(options=ExecutorOptions(threads=torch.get_num_threads())) if session is None else session
 
 
 @contextmanager
