@@ -100,18 +100,28 @@ def read_modify_write(
     lanes = _begin(pointer, mask, access, context)
     chosen = lanes.values_of(values)
     native = access.dtype.kind in "iuf"
+    wanted |= context.shadow is not None  # which must know what changed
     if not wanted and native and kind in _IN_ORDER:
         _IN_ORDER[kind].at(lanes.memory, lanes.index, chosen)
         return np.zeros((1,) * len(lanes.shape), access.dtype)
-    if wanted and kind == "add":
-        return lanes.spread(_add_in_order(lanes.memory, lanes.index, chosen))
-    update = UPDATES[kind]
-    old = np.zeros(chosen.shape, access.dtype)
-    for turn in _turns(lanes.index):
-        at = lanes.index[turn]
-        old[turn] = lanes.memory[at]
-        lanes.memory[at] = update(old[turn], chosen[turn])
+    old = _update_in_order(kind, lanes.memory, lanes.index, chosen)
+    if context.shadow is not None and pointer.allocation is not NOWHERE:
+        everyone = np.ones(old.shape, np.bool_)
+        context.shadow.atomic(pointer, old, UPDATES[kind](old, chosen), everyone, mask, access, context)
     return lanes.spread(old)
+
+
+def _update_in_order(kind: str, memory: Array, index: Array, values: Array) -> Array:
+    """The old values."""
+    if kind == "add":
+        return _add_in_order(memory, index, values)
+    update = UPDATES[kind]
+    old = np.zeros(values.shape, values.dtype)
+    for turn in _turns(index):
+        at = index[turn]
+        old[turn] = memory[at]
+        memory[at] = update(old[turn], values[turn])
+    return old
 
 
 def _add_in_order(memory: Array, index: Array, values: Array) -> Array:
@@ -142,6 +152,10 @@ def compare_and_swap(
         old[turn] = lanes.memory[at]
         same = old[turn].view(bits) == wanted[turn].view(bits)
         lanes.memory[at] = np.where(same, chosen[turn].view(bits), old[turn].view(bits)).view(access.dtype)
+    if context.shadow is not None and pointer.allocation is not NOWHERE:
+        swapped = old.view(bits) == wanted.view(bits)
+        new = np.where(swapped, chosen.view(bits), old.view(bits)).view(access.dtype)
+        context.shadow.atomic(pointer, old, new, swapped, mask, access, context)
     return lanes.spread(old)
 
 
@@ -150,8 +164,6 @@ def _begin(pointer: Pointer, mask: Any, access: AccessType, context: Context) ->
     lanes = _Lanes(pointer, mask, access, context)
     if pointer.allocation is NOWHERE:
         return lanes
-    if context.shadow is not None:
-        context.shadow.atomic(pointer, mask, access, context)
     context.result.loads.add(pointer.allocation.name)
     context.result.stores.add(pointer.allocation.name)
     return lanes

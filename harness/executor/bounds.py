@@ -9,6 +9,7 @@ import numpy as np
 
 from harness.cases.location import SourceLocation
 from harness.errors import IllegalAccess, Misaligned, OutOfBounds
+from harness.executor.clocks import Ordering
 from harness.executor.memory import Allocation
 from harness.executor.values import Affine, Pointer, affine_from_rest, dense
 from harness.semantics.types import Array
@@ -24,6 +25,7 @@ class AccessType:
     dtype: np.dtype[Any]
     extents: tuple[int, ...]
     where: SourceLocation | None
+    ordering: Ordering | None = None  # of atomics, and of volatile loads, which are relaxed; None for plain accesses
 
 
 def resolve(pointer: Pointer, mask: Any, memory: Any, access: AccessType, context: Any) -> Pointer:

@@ -1,15 +1,16 @@
 """Full checks: reads of memory nobody wrote, writes outside the view, races between programs.
 
-Every byte remembers who wrote it last, who read it and when. Two programs race on a byte when one of them
-changes it by a plain store, the other touches it, and no chain of atomics orders the two: the first must run
-an atomic after its access and the second one after that, before its own. Stores that leave a byte as it was
-are not conflicts, so programs that all write the same value do not race.
-Limits: an atomic is checked against plain accesses that came before it, not against those that come after.
+Every byte remembers who accessed it since the last store that changed it, and when (`epochs`); atomics order
+programs (`clocks`). Two programs race on a byte when one changes it, the other touches it, no order of theirs
+leads from one access to the other, and at least one of the two is plain: atomics and volatile loads do not race
+with one another. Stores and atomics that leave a byte as it was do not change it, so programs that all store
+the same value do not race. docs/buckets.md says what follows from this.
 """
 
 from __future__ import annotations
 
-import bisect
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,28 +18,54 @@ import numpy as np
 from harness.cases.evidence import Finding
 from harness.cases.location import SourceLocation
 from harness.executor.bounds import AccessType
+from harness.executor.clocks import RELAXED, Clocks
 from harness.executor.context import Context
+from harness.executor.epochs import NOBODY, Accesses, AllAccesses, LastAccess, TwoAccesses
 from harness.executor.memory import Allocation
 from harness.executor.values import Pointer, dense
 from harness.semantics.types import Array
 
-NOBODY = -1
+STORES, LOADS, ATOMIC_READS, ATOMIC_WRITES = "stores", "loads", "atomic reads", "atomic writes"
+_DID = {STORES: "wrote", LOADS: "read", ATOMIC_READS: "read atomically", ATOMIC_WRITES: "updated"}
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What an access of this kind races with, and how a message puts it: "overwrites what program 3 wrote"."""
+
+    against: tuple[str, ...]
+    verb: str
+
+
+_PLAIN_LOAD = _Kind((STORES, ATOMIC_WRITES), "reads what")
+_VOLATILE_LOAD = _Kind((STORES,), "reads what")
+_PLAIN_STORE = _Kind((STORES, LOADS, ATOMIC_READS, ATOMIC_WRITES), "overwrites what")
+_ATOMIC_READ = _Kind((STORES,), "updates what")
+_ATOMIC_WRITE = _Kind((STORES, LOADS), "updates what")
 
 
 class _Bytes:
-    """What is remembered of an allocation, one entry per byte."""
+    """What is remembered of an allocation: the accesses of each kind, made when the first one comes."""
 
-    def __init__(self, size: int) -> None:
-        self.writer = np.full(size, NOBODY, np.int64)  # of the last store that changed the byte
-        self.written_at = np.zeros(size, np.int64)
-        self.written_by = np.zeros(size, np.int32)  # site number
-        self.reader = np.full(size, NOBODY, np.int64)
-        self.other_reader = np.full(size, NOBODY, np.int64)
-        self.read_at = np.zeros(size, np.int64)
-        self.read_by = np.zeros(size, np.int32)
-        self.other_read_at = np.zeros(size, np.int64)
-        self.other_read_by = np.zeros(size, np.int32)
+    def __init__(self, size: int, several: Callable[[int], Accesses]) -> None:
+        self._size, self._several = size, several
+        self._accesses: dict[str, Accesses] = {}
         self.last_writer = np.full(size, NOBODY, np.int64)  # of any store, for evidence
+        self.raced = np.zeros(size, np.bool_)
+
+    def add(self, kind: str, at: Array, programs: Array, stamps: Array, site: int) -> None:
+        if not at.size:
+            return
+        if kind not in self._accesses:
+            self._accesses[kind] = LastAccess(self._size) if kind == STORES else self._several(self._size)
+        self._accesses[kind].add(at, programs, stamps, site)
+
+    def clear(self, at: Array) -> None:
+        for accesses in self._accesses.values():
+            accesses.clear(at)
+
+    def known(self, kind: str) -> Accesses | None:
+        return self._accesses.get(kind)
 
 
 class _Lanes:
@@ -59,25 +86,35 @@ class _Lanes:
 
     def bytes_of(self, values: Array) -> Array:
         flat = np.broadcast_to(values, self.shape).reshape(-1)[self.chosen]
-        return np.ascontiguousarray(flat).view(np.uint8).reshape(-1)
+        return _raw(flat)
+
+
+def _raw(values: Array) -> Array:
+    return np.ascontiguousarray(values).view(np.uint8).reshape(-1)
 
 
 class Shadow:
-    """The checks of one launch. `findings` holds each kind once per buffer and pair of lines."""
+    """The checks of one launch. `findings` holds each kind once per buffer and pair of lines.
 
-    def __init__(self, grid: tuple[int, int, int]) -> None:
+    `synchronises` says that the kernel has atomics that may order programs.
+    """
+
+    def __init__(self, grid: tuple[int, int, int], synchronises: bool) -> None:
         self.findings: dict[tuple[Any, ...], Finding] = {}
         self._grid = grid
-        self._memory: dict[int, _Bytes] = {}
-        self._names: dict[int, str] = {}
+        self._several = AllAccesses if synchronises else TwoAccesses
+        self._memory: dict[Allocation, _Bytes] = {}
         self._sites: list[SourceLocation | None] = []
         self._site_numbers: dict[SourceLocation | None, int] = {}
-        self._atomics: dict[int, list[int]] = {}
-        self._clock = 0
+        self._clocks = Clocks(grid[0] * grid[1] * grid[2])
 
     def writers(self) -> dict[str, Array]:
         """Per buffer, the number of the program that stored to each byte last (x fastest), -1 for none."""
-        return {self._names[key]: known.last_writer for key, known in self._memory.items()}
+        return {allocation.name: known.last_writer for allocation, known in self._memory.items()}
+
+    def raced(self) -> dict[str, Array]:
+        """Per buffer, the bytes on which programs raced."""
+        return {allocation.name: known.raced for allocation, known in self._memory.items()}
 
     def program_id(self, number: int) -> tuple[int, int, int]:
         width, height, _ = self._grid
@@ -88,53 +125,46 @@ class Shadow:
     def load(self, pointer: Pointer, mask: Any, access: AccessType, context: Context) -> None:
         allocation, known, lanes = self._begin(pointer, mask, access, context)
         self._uninitialised(allocation, lanes, access, "reads")
-        self._conflicts(
-            allocation, known, lanes, access, known.writer, known.written_at, known.written_by, "reads what"
-        )
         at, programs = lanes.bytes, lanes.programs
-        free = known.reader[at] == NOBODY
-        known.reader[at[free]] = programs[free]
-        others = known.reader[at] != programs
-        mine, theirs = at[~others], at[others]
-        known.read_at[mine], known.read_by[mine] = self._clock, self._site(access.where)
-        known.other_reader[theirs] = programs[others]
-        known.other_read_at[theirs], known.other_read_by[theirs] = self._clock, self._site(access.where)
+        kind, group = (_PLAIN_LOAD, LOADS) if access.ordering is None else (_VOLATILE_LOAD, ATOMIC_READS)
+        self._conflicts(allocation, at, programs, access, kind)
+        known.add(group, at, programs, self._clocks.stamps(programs), self._site(access.where))
 
     def store(self, pointer: Pointer, values: Array, mask: Any, access: AccessType, context: Context) -> None:
         allocation, known, lanes = self._begin(pointer, mask, access, context)
-        at, programs = lanes.bytes, lanes.programs
-        new = lanes.bytes_of(values)
         self._outside(allocation, lanes, access)
-        changes = allocation.bytes[at] != new
-        for others, since, site in (
-            (known.writer, known.written_at, known.written_by),
-            (known.reader, known.read_at, known.read_by),
-            (known.other_reader, known.other_read_at, known.other_read_by),
-        ):
-            verb = "overwrites what" if others is known.writer else "overwrites a value that"
-            self._conflicts(allocation, known, lanes, access, others, since, site, verb, changes)
-        self._write_together(allocation, lanes, new, access)
-        known.last_writer[at] = programs
-        if allocation.initialised is not None:
-            changes |= ~allocation.initialised[at]
-            allocation.initialised[at] = True
-        at, programs = at[changes], programs[changes]
-        known.writer[at] = programs
-        known.written_at[at], known.written_by[at] = self._clock, self._site(access.where)
-
-    def atomic(self, pointer: Pointer, mask: Any, access: AccessType, context: Context) -> None:
-        allocation, known, lanes = self._begin(pointer, mask, access, context)
-        self._uninitialised(allocation, lanes, access, "updates")
-        self._outside(allocation, lanes, access)
-        self._conflicts(
-            allocation, known, lanes, access, known.writer, known.written_at, known.written_by, "updates what"
-        )
+        changes = self._changes(allocation, lanes, lanes.bytes_of(values), access)
+        at, programs = lanes.bytes[changes], lanes.programs[changes]
+        self._conflicts(allocation, at, programs, access, _PLAIN_STORE)
         known.last_writer[lanes.bytes] = lanes.programs
         if allocation.initialised is not None:
             allocation.initialised[lanes.bytes] = True
-        for number in np.unique(lanes.programs):
-            # Programs of a batch run one atomic in order: the number breaks the tie.
-            self._atomics.setdefault(int(number), []).append(self._stamp(int(number)))
+        known.clear(at)
+        self._clocks.forget(allocation, at)
+        known.add(STORES, at, programs, self._clocks.stamps(programs), self._site(access.where))
+
+    def atomic(
+        self, pointer: Pointer, old: Array, new: Array, wrote: Array, mask: Any, access: AccessType, context: Context
+    ) -> None:
+        """Comes after the atomic was carried out: `old` and `new` elements of its lanes, in order, and which wrote."""
+        allocation, known, lanes = self._begin(pointer, mask, access, context)
+        self._uninitialised(allocation, lanes, access, "updates")
+        self._outside(allocation, lanes, access)
+        size = access.dtype.itemsize
+        at, programs, wrote_byte = lanes.bytes, lanes.programs, np.repeat(wrote, size)
+        changed = _raw(old) != _raw(new)
+        if allocation.initialised is not None:
+            changed |= wrote_byte & ~allocation.initialised[at]
+            allocation.initialised[at[wrote_byte]] = True
+        stamps = self._clocks.synchronise(
+            allocation, size, at[::size], programs[::size], wrote, access.ordering or RELAXED
+        )
+        self._clocks.forget(allocation, at[wrote_byte], but=size)
+        stamps = np.repeat(stamps, size)
+        for chosen, kind, group in ((changed, _ATOMIC_WRITE, ATOMIC_WRITES), (~changed, _ATOMIC_READ, ATOMIC_READS)):
+            self._conflicts(allocation, at[chosen], programs[chosen], access, kind)
+            known.add(group, at[chosen], programs[chosen], stamps[chosen], self._site(access.where))
+        known.last_writer[at[wrote_byte]] = programs[wrote_byte]
 
     # --- helpers ------------------------------------------------------------------------------------------
 
@@ -143,15 +173,9 @@ class Shadow:
     ) -> tuple[Allocation, _Bytes, _Lanes]:
         allocation = pointer.allocation
         assert allocation is not None
-        self._clock += 1
-        key = id(allocation)
-        if key not in self._memory:
-            self._memory[key] = _Bytes(allocation.bytes.size)
-            self._names[key] = allocation.name
-        return allocation, self._memory[key], _Lanes(pointer, mask, access, context)
-
-    def _stamp(self, number: int) -> int:
-        return (self._clock << 32) + number
+        if allocation not in self._memory:
+            self._memory[allocation] = _Bytes(allocation.bytes.size, self._several)
+        return allocation, self._memory[allocation], _Lanes(pointer, mask, access, context)
 
     def _site(self, where: SourceLocation | None) -> int:
         if where not in self._site_numbers:
@@ -205,55 +229,55 @@ class Shadow:
         )
         self._report("wrote-outside", allocation, message, access.where, [number])
 
-    def _conflicts(
-        self,
-        allocation: Allocation,
-        known: _Bytes,
-        lanes: _Lanes,
-        access: AccessType,
-        others: Array,
-        since: Array,
-        sites: Array,
-        verb: str,
-        only: Array | None = None,
-    ) -> None:
-        before = others[lanes.bytes]
-        suspects = (before != NOBODY) & (before != lanes.programs)
-        if only is not None:
-            suspects &= only
-        for position in np.flatnonzero(suspects):
-            byte = int(lanes.bytes[position])
-            first, second = int(before[position]), int(lanes.programs[position])
-            if self._ordered(first, int(since[byte]), second):
+    def _conflicts(self, allocation: Allocation, at: Array, programs: Array, access: AccessType, kind: _Kind) -> None:
+        """Lanes of an access against what other programs did at these bytes before."""
+        for group in kind.against:
+            accesses = self._memory[allocation].known(group)
+            others = None if accesses is None else accesses.others(at, programs)
+            if others is None:
                 continue
-            did = "read" if others is not known.writer else "wrote"
+            apart = ~self._clocks.ordered(others.program, others.stamp, others.later)
+            if not apart.any():
+                continue
+            lanes = np.isin(others.pair, others.of[apart])
+            self._memory[allocation].raced[at[lanes]] = True
+            lane = int(np.argmax(lanes))
+            member = int(np.argmax(apart & (others.of == others.pair[lane])))
+            first, second = int(others.program[member]), int(programs[lane])
             message = (
-                f"program {self.program_id(second)} {verb} program {self.program_id(first)} {did}: "
-                f"{self._element(allocation, byte)}, and nothing orders the two"
+                f"program {self.program_id(second)} {kind.verb} program {self.program_id(first)} {_DID[group]}: "
+                f"{self._element(allocation, int(at[lane]))}, and nothing orders the two"
             )
-            self._report("race", allocation, message, access.where, [first, second], self._sites[int(sites[byte])])
-            return
+            other = self._sites[int(others.site[member])]
+            self._report("race", allocation, message, access.where, [first, second], other)
 
-    def _ordered(self, first: int, at: int, second: int) -> bool:
-        """Whether atomics order an access of program `first` at time `at` before now in program `second`."""
-        released = self._atomics.get(first, [])
-        acquired = self._atomics.get(second, [])
-        position = bisect.bisect_left(released, (at + 1) << 32)
-        if position == len(released) or not acquired:
-            return False
-        return released[position] < acquired[-1]
+    def _changes(self, allocation: Allocation, lanes: _Lanes, new: Array, access: AccessType) -> Array:
+        """Which lanes of a store change their byte, one after the other in order.
 
-    def _write_together(self, allocation: Allocation, lanes: _Lanes, new: Array, access: AccessType) -> None:
-        """Two programs of this batch storing different bytes to one place with one store op."""
-        order = np.lexsort((np.arange(lanes.bytes.size), lanes.bytes))
+        One that changes what another program of this batch stored just now races with it, whatever the byte held.
+        """
+        order = np.argsort(lanes.bytes, kind="stable")
         at, programs, values = lanes.bytes[order], lanes.programs[order], new[order]
-        clash = (at[1:] == at[:-1]) & (programs[1:] != programs[:-1]) & (values[1:] != values[:-1])
-        if not clash.any():
-            return
-        position = int(np.argmax(clash))
-        first, second = int(programs[position]), int(programs[position + 1])
+        before = allocation.bytes[at]
+        again = np.zeros(at.size, np.bool_)
+        again[1:] = at[1:] == at[:-1]
+        before[again] = values[:-1][again[1:]]
+        changes = values != before
+        if allocation.initialised is not None:
+            changes |= ~again & ~allocation.initialised[at]
+        first = programs[np.maximum.accumulate(np.where(again, 0, np.arange(at.size)))]
+        clash = np.flatnonzero(changes & (first != programs))
+        if clash.size:
+            self._report_clash(allocation, at[clash], first[clash], programs[clash], access)
+        result = np.empty_like(changes)
+        result[order] = changes
+        return result
+
+    def _report_clash(self, allocation: Allocation, at: Array, first: Array, second: Array, access: AccessType) -> None:
+        self._memory[allocation].raced[at] = True
+        numbers = [int(first[0]), int(second[0])]
         message = (
-            f"programs {self.program_id(first)} and {self.program_id(second)} both write "
-            f"{self._element(allocation, int(at[position]))}, different values"
+            f"programs {self.program_id(numbers[0])} and {self.program_id(numbers[1])} both write "
+            f"{self._element(allocation, int(at[0]))}, different values"
         )
-        self._report("race", allocation, message, access.where, [first, second], access.where)
+        self._report("race", allocation, message, access.where, numbers, access.where)

@@ -47,7 +47,7 @@ def launch(
     result = LaunchResult(total)
     if total == 0:
         return result
-    shadow = Shadow(grid) if options.checks == "full" else None
+    shadow = Shadow(grid, plan.synchronises) if options.checks == "full" else None
     with np.errstate(all="ignore"):
         if plan.spins:
             _run_cooperatively(plan, grid, values, memory, options, result, shadow)

@@ -11,10 +11,11 @@ from xdsl.ir import Attribute, Operation
 from harness.executor import access as accesses
 from harness.executor.atomics import compare_and_swap, read_modify_write
 from harness.executor.bounds import NOWHERE, AccessType, hits_one_allocation, resolve
+from harness.executor.clocks import RELAXED, Ordering
 from harness.executor.context import Context
 from harness.executor.ops_tensor import item_bytes
 from harness.executor.plan import Frame, Planner, Step, op
-from harness.executor.types import element, extents, get, pointee
+from harness.executor.types import element, extents, get, ordering_of, pointee
 from harness.executor.values import (
     Affine,
     BlockPointer,
@@ -98,10 +99,19 @@ def store_through(pointer: Pointer, values: Array, mask: Any, access: AccessType
         accesses.store(part, values, part_mask, access, context)
 
 
-def _access(operation: Operation, verb: str, type_: Attribute) -> AccessType:
+def _access(
+    operation: Operation, verb: str, type_: Attribute, block: tuple[int, ...] | None = None, atomic: bool = False
+) -> AccessType:
+    """The access of an op to elements of `type_`, in the shape of `block` where that is another one."""
     kind = element(type_)
     dtype = np.dtype(np.int8) if kind == "i1" else numpy_dtype(kind)
-    return AccessType(verb, dtype, extents(type_), source_location(operation))
+    ordering = ordering_of(operation) if atomic else _volatile(operation)
+    return AccessType(verb, dtype, extents(type_) if block is None else block, source_location(operation), ordering)
+
+
+def _volatile(operation: Operation) -> Ordering | None:
+    """Volatile loads are what PTX makes of them (`ld.volatile`): atomic, and relaxed."""
+    return RELAXED if get(operation, "isVolatile", 0) else None
 
 
 def _from_memory(values: Any, type_: Attribute) -> Any:
@@ -298,7 +308,7 @@ def _descriptor_load(planner: Planner, operation: Operation) -> Step:
     (target,) = planner.slots_of(operation.results)
     type_ = operation.results[0].type
     block = extents(descriptor_block(operation.operands[0].type))
-    access = AccessType("load", _access(operation, "load", type_).dtype, block, source_location(operation))
+    access = _access(operation, "load", type_, block)
     shape = extents(type_)
     load = accesses.load_shared if feeds_dot(operation) else accesses.load
 
@@ -322,9 +332,9 @@ def _descriptor_store(planner: Planner, operation: Operation) -> Step:
     indices = planner.slots_of([v for v in operation.operands if v is not descriptor_value and v is not source_value])
     type_ = source_value.type
     block = extents(descriptor_block(descriptor_value.type))
-    access = AccessType("store", _access(operation, "store", type_).dtype, block, source_location(operation))
-    shape = extents(type_)
     kind = get(operation, "kind")
+    access = _access(operation, "store", type_, block, atomic=kind is not None)
+    shape = extents(type_)
     reduction = None if kind is None else _descriptor_reduction(DESCRIPTOR_REDUCTION.keywords[kind], element(type_))
 
     def run(context: Context, frame: Frame) -> None:
@@ -407,7 +417,7 @@ def _atomic(
     sources = [planner.slot(value) for value in others if value is not None]
     (target,) = planner.slots_of(operation.results)
     type_ = operation.results[0].type
-    access = _access(operation, "atomic", type_)
+    access = _access(operation, "atomic", type_, atomic=True)
 
     def run(context: Context, frame: Frame) -> None:
         chosen = _settled_mask(None if mask is None else frame[mask], context)

@@ -15,8 +15,9 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from harness.cases.location import SourceLocation
 from harness.errors import HarnessError, UnsupportedOp
+from harness.executor.clocks import RELAXED
 from harness.executor.context import Context
-from harness.executor.types import extents
+from harness.executor.types import extents, ordering_of
 from harness.ir import operation_name, source_location
 
 Frame = list[Any]
@@ -112,7 +113,7 @@ class BlockPlan:
 class FunctionPlan:
     """A function: `blocks` in reverse post-order, the first is the entry, less what `prologue` does once for
     all programs; `widest` is the number of elements of its widest value; `spins` says that a loop waits on
-    atomics."""
+    atomics, `synchronises` that it has atomics that may order programs."""
 
     name: str
     slots: int
@@ -124,6 +125,7 @@ class FunctionPlan:
     parameters: tuple[Attribute, ...] = ()
     atomic: bool = False
     multiplies: bool = False
+    synchronises: bool = False
 
 
 @dataclass
@@ -141,6 +143,10 @@ class Plan:
     def ordered(self) -> bool:
         """Whether programs see one another's atomics or prints: their batches must run in order."""
         return any(function.atomic for function in self.functions.values())
+
+    @property
+    def synchronises(self) -> bool:
+        return any(function.synchronises for function in self.functions.values())
 
     @property
     def multiplies(self) -> bool:
@@ -366,6 +372,7 @@ def _plan_function(name: str, functions: dict[str, Operation], planned: dict[str
         tuple(argument.type for argument in operation.regions[0].blocks[0].args),
         _holds(operation, _ATOMIC),
         _holds(operation, _PRODUCTS),
+        any(inner.name in _SPINNING and ordering_of(inner) != RELAXED for inner in operation.walk()),
     )
 
 

@@ -20,7 +20,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 
 from harness.errors import UnsupportedOp
-from harness.ir import attribute
+from harness.executor.clocks import RELAXED, Ordering
+from harness.ir import attribute, keyword
+from harness.ir.enums import MEMORY_SCOPE, MEMORY_SEMANTIC
 from harness.semantics.types import Signature
 
 
@@ -86,3 +88,14 @@ def signature(op: Operation, **attributes: Any) -> Signature:
         tuple(element(result.type) for result in op.results),
         attributes,
     )
+
+
+def ordering_of(op: Operation) -> Ordering:
+    """What an atomic op orders between programs, by its `sem` and `scope`; reductions through descriptors are relaxed.
+
+    One program is what PTX calls a cta: a scope of cta reaches no other program, gpu and sys reach them all.
+    """
+    sem, scope = keyword(op, "sem", MEMORY_SEMANTIC), keyword(op, "scope", MEMORY_SCOPE)
+    if sem is None or scope == "cta":
+        return RELAXED
+    return Ordering(sem in ("acquire", "acq_rel"), sem in ("release", "acq_rel"))
