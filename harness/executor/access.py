@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from harness.executor.bounds import AccessType, aligned, as_affine_offset, raise_trap
+from harness.executor.native import gather
 from harness.executor.products import Shared, distinct
 from harness.executor.rows import Rows, Split, Windows, split_access, too_many_groups
 from harness.executor.strided import Window, overlapping, window
-from harness.executor.values import Affine, Box, Pointer, narrowed
+from harness.executor.values import Affine, Both, Box, Pointer, narrowed
 from harness.semantics.types import Array
 
 
@@ -39,32 +40,38 @@ def load(pointer: Pointer, mask: Any, other: Array | None, access: AccessType, c
     simple = window(pointer, mask, access, None if mask is None else other)
     if simple is not None and (mask is None or other is None or other.shape[0] <= simple.programs):
         return _load_window(simple, mask, other, access, context)
-    if isinstance(mask, Box) and too_many_groups(mask):
+    if isinstance(mask, (Both, Box)) and too_many_groups(mask):
         mask = mask.array()
     split = split_access(as_affine_offset(pointer.offset), mask, access.extents, other if mask is not None else None)
     whole = len(split.groups) == 1 and split.valid is None and split.groups[0].upper == split.window
     whole = whole and not any(split.groups[0].lower)
     rows = int(np.prod(split.row_shape))
     if whole:
-        result = _windows(split.groups[0], split, access, pointer, mask, context).read()
-        return _ordered(result.reshape(*split.row_shape, *split.window), split)
-    result = np.empty((rows, *split.window), access.dtype)
+        result = context.pool.empty((*split.row_shape, *split.window), access.dtype)
+        windows = _windows(split.groups[0], split, access, pointer, mask, context)
+        windows.read_into(result.reshape(rows, *split.window))
+        return _ordered(result, split)
+    full = context.pool.empty((*split.row_shape, *split.window), access.dtype)
+    result = full.reshape(rows, *split.window)
     fill = _fill_rows(other, split, access)
     if split.valid is not None:
         _load_valid_rows(result, fill, split, access, pointer, mask, context)
     else:
         for group in split.groups:
             _load_group(result, fill, group, split, access, pointer, mask, context)
-    return _ordered(result.reshape(*split.row_shape, *split.window), split)
+    return _ordered(full, split)
 
 
 def load_shared(pointer: Pointer, mask: Any, other: Array | None, access: AccessType, context: Any) -> Array | Shared:
     """As `load`, but programs that read the same tile share it."""
     offset = pointer.offset
     columns = [] if not isinstance(offset, Affine) else [offset.base, *([] if offset.rest is None else [offset.rest])]
-    if isinstance(mask, Box):
-        columns += [*mask.lower.values(), *mask.upper.values()]
-    elif mask is not None:
+    box = mask.box if isinstance(mask, Both) else mask
+    if isinstance(box, Box):
+        columns += [*box.lower.values(), *box.upper.values()]
+    if mask is not None and mask is not box:
+        columns.append(mask.bits)
+    elif isinstance(mask, np.ndarray):
         columns.append(mask)
     if other is not None and other.shape[0] > 1:
         columns = []
@@ -114,7 +121,8 @@ def _windows(group: Rows, split: Split, access: AccessType, pointer: Pointer, ma
     _check_rows(group, split, access, pointer, mask, context)
     shape = tuple(high - low for low, high in zip(group.lower, group.upper, strict=True))
     shift = sum(low * stride for low, stride in zip(group.lower, split.strides, strict=True))
-    return Windows(pointer.allocation, access.dtype, group.starts + shift, shape, split.strides)
+    starts = group.starts + shift if shift else group.starts
+    return Windows(pointer.allocation, access.dtype, starts, shape, split.strides, context.options.native)
 
 
 def _shifted(group: Rows, split: Split) -> Rows:
@@ -160,12 +168,7 @@ def _load_group(
         moved = _shifted(group, split)
         _fill_outside(target, padding, group.lower, group.upper)
         window = tuple(slice(low, high) for low, high in zip(group.lower, group.upper, strict=True))
-        inner = target[(slice(None), *window)]
-        windows = _windows(moved, split, access, pointer, mask, context)
-        if len(windows.counts) == 1 and windows.index is None:
-            np.copyto(inner, windows.view)
-        else:
-            inner[...] = windows.read()
+        _windows(moved, split, access, pointer, mask, context).read_into(target[(slice(None), *window)])
     if isinstance(chosen, np.ndarray):
         result[chosen] = target
 
@@ -199,30 +202,19 @@ def _load_valid_rows(
     assert split.valid is not None
     valid = np.broadcast_to(split.valid, split.row_shape).reshape(-1)
     group = split.groups[0]
-    whole = all(low == 0 and high == n for low, high, n in zip(group.lower, group.upper, split.window, strict=True))
-    if whole and valid.any() and (fill is None or fill.size == 1):
-        # Rows that are masked off read the first valid one, and are overwritten: cheaper than picking rows.
-        starts = np.where(valid, group.starts, group.starts[int(valid.argmax())])
-        safe = Rows(None, starts, group.lower, group.upper)
-        _windows(safe, split, access, pointer, mask, context).read_into(result)
-        result[~valid] = 0 if fill is None else fill.reshape(-1)[0]
+    if not valid.any() or any(high <= low for low, high in zip(group.lower, group.upper, strict=True)):
+        result[...] = 0 if fill is None else fill
         return
-    result[...] = 0 if fill is None else fill
-    if not valid.any():
+    moved = _shifted(group, split)
+    inner = result[(slice(None), *map(slice, group.lower, group.upper))]
+    if fill is None or fill.size == 1:
+        _fill_outside(result, fill, group.lower, group.upper)
+        _windows(_safe(moved, valid), split, access, pointer, mask, context).read_into(inner, valid, fill)
         return
+    result[...] = fill
     chosen = np.flatnonzero(valid)
-    group = split.groups[0]
-    picked = Rows(None, group.starts[chosen], group.lower, group.upper)
-    if any(high <= low for low, high in zip(group.lower, group.upper, strict=True)):
-        return
-    windows = _windows(_shifted(picked, split), split, access, pointer, mask, context)
-    window = tuple(slice(low, high) for low, high in zip(group.lower, group.upper, strict=True))
-    if all(low == 0 and high == n for low, high, n in zip(group.lower, group.upper, split.window, strict=True)):
-        result[chosen] = windows.read()
-        return
-    part = result[chosen]
-    part[(slice(None), *window)] = windows.read()
-    result[chosen] = part
+    picked = Rows(None, moved.starts[chosen], moved.lower, moved.upper)
+    inner[chosen] = _windows(picked, split, access, pointer, mask, context).read()
 
 
 def _ordered(values: Array, split: Split) -> Array:
@@ -244,7 +236,7 @@ def store(pointer: Pointer, values: Array, mask: Any, access: AccessType, contex
         else:
             simple.view[...] = inner.reshape(*simple.counts, *inner.shape[1:])
         return
-    if too_many_groups(mask):
+    if isinstance(mask, (Both, Box)) and too_many_groups(mask):
         mask = mask.array()
     offset = as_affine_offset(pointer.offset)
     split = split_access(offset, mask, access.extents, values)
@@ -254,9 +246,9 @@ def store(pointer: Pointer, values: Array, mask: Any, access: AccessType, contex
     head = moved.shape[: len(split.index_axes) + 1]
     data = moved.reshape(1, *tail) if all(n == 1 for n in head) else np.broadcast_to(moved, (*split.row_shape, *tail))
     data = data.reshape(-1, *tail)
-    chosen = None if split.valid is None else np.flatnonzero(np.broadcast_to(split.valid, split.row_shape))
+    valid = None if split.valid is None else np.broadcast_to(split.valid, split.row_shape).reshape(-1)
     for group in split.groups:
-        _store_group(group, data, chosen, split, access, pointer, mask, context)
+        _store_group(group, data, valid, split, access, pointer, mask, context)
 
 
 def _apart(simple: Window, values: Array) -> bool:
@@ -276,16 +268,53 @@ def _store_group(
 ) -> None:
     if any(high <= low for low, high in zip(group.lower, group.upper, strict=True)):
         return
-    chosen = group.chosen if valid is None else valid
     if valid is not None:
-        if valid.size == 0:
+        if not valid.any():
             return
-        group = Rows(None, group.starts[valid], group.lower, group.upper)
+        group = _safe(group, valid)
     windows = _windows(_shifted(group, split), split, access, pointer, mask, context)
-    picked = data if chosen is None or data.shape[0] == 1 else data[chosen]
+    picked = data if group.chosen is None or data.shape[0] == 1 else data[group.chosen]
     window = tuple(slice(low, high) for low, high in zip(group.lower, group.upper, strict=True))
-    windows.write(picked[_window_of(picked, window)])
+    windows.write(picked[_window_of(picked, window)], valid)
+
+
+def _safe(group: Rows, valid: Array) -> Rows:
+    """The group, its rows that are masked off where the first valid one is: bounds are checked of all."""
+    return Rows(
+        group.chosen, np.where(valid, group.starts, group.starts[int(valid.argmax())]), group.lower, group.upper
+    )
 
 
 def _window_of(values: Array, window: tuple[slice, ...]) -> tuple[slice, ...]:
     return (slice(None), *(slice(None) if values.shape[axis + 1] == 1 else part for axis, part in enumerate(window)))
+
+
+def add(pointer: Pointer, values: Array, mask: Any, access: AccessType, context: Any) -> bool:
+    """Adds values (P|1, *dims) at the pointers where the mask is true: programs by number, lanes in row-major order.
+
+    False, and nothing done, where that takes more than rows of windows.
+    """
+    shape = (context.programs, *access.extents)
+    if isinstance(mask, Box) and any(bound.size > 1 for side in (mask.lower, mask.upper) for bound in side.values()):
+        mask = mask.array()
+    if not (context.options.native and gather.addable(access.dtype) and gather.worth_it(shape)):
+        return False
+    split = split_access(as_affine_offset(pointer.offset), mask, access.extents)
+    if (*split.index_axes, *split.window_axes) != tuple(range(len(access.extents))):
+        return False
+    (group,) = split.groups
+    # Lanes that one address and one value serve are as many additions.
+    window = tuple(access.extents[axis] for axis in split.window_axes)
+    upper = tuple(n if high == one else high for high, one, n in zip(group.upper, split.window, window, strict=True))
+    head = (context.programs, *(access.extents[axis] for axis in split.index_axes))
+    starts = np.broadcast_to(group.starts.reshape(split.row_shape), head).reshape(-1)
+    valid = None if split.valid is None else np.broadcast_to(split.valid, head).reshape(-1)
+    if any(high <= low for low, high in zip(group.lower, upper, strict=True)) or not (valid is None or valid.any()):
+        return True
+    rows = Rows(None, starts, group.lower, upper)
+    if valid is not None:
+        rows = _safe(rows, valid)
+    windows = _windows(_shifted(rows, split), split, access, pointer, mask, context)
+    lanes = np.broadcast_to(values, shape).reshape(starts.size, *window)
+    windows.add(lanes[(slice(None), *map(slice, group.lower, upper))], valid)
+    return True

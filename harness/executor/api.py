@@ -40,6 +40,8 @@ class ExecutorOptions:
     threads  programs of independent batches run on this many threads
     batch_elements  elements of the widest value that one batch of programs aims at
     max_steps  loop iterations of one program before the watchdog stops it
+    native   whether runs of ops may be compiled to machine code (see `harness.executor.native`)
+    native_elements  a launch of fewer elements is not worth compiling for
     max_turns  turns that programs which wait for one another may take, all together, before one must finish
     """
 
@@ -48,6 +50,8 @@ class ExecutorOptions:
     batch_elements: int = 1 << 18
     max_steps: int = 50_000_000
     max_turns: int = 40_000
+    native: bool = True
+    native_elements: int = 1 << 20
 
 
 @dataclass

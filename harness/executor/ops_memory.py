@@ -19,6 +19,7 @@ from harness.executor.types import element, extents, get, ordering_of, pointee
 from harness.executor.values import (
     Affine,
     BlockPointer,
+    Both,
     Box,
     Descriptor,
     Pointer,
@@ -38,6 +39,11 @@ def _settled_mask(mask: Any, context: Context) -> Any:
         return None
     if isinstance(mask, np.ndarray):
         return None if mask.all() else mask
+    if isinstance(mask, Both):
+        box = _settled_mask(mask.box, context)
+        if mask.bits.all():
+            return box
+        return mask.bits if box is None else mask
     full = all(not bound.any() for bound in mask.lower.values())
     return None if full and all((bound == mask.extents[a]).all() for a, bound in mask.upper.items()) else mask
 

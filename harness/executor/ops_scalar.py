@@ -21,6 +21,7 @@ from harness.executor.values import (
     Pointer,
     add_affine,
     affine_from_rest,
+    bounded,
     dense,
     scale_affine,
     splat_affine,
@@ -336,7 +337,7 @@ def _compare(planner: Planner, operation: Operation) -> Step:
         if isinstance(a, Affine) or isinstance(b, Affine):
             a_form, b_form = as_affine(a, shape), as_affine(b, shape)
             if a_form is not None and b_form is not None:
-                compared = _boxed(a_form, b_form, predicate)
+                compared = _compared(a_form, b_form, predicate)
                 if compared is not None:
                     frame[target] = compared
                     return
@@ -345,14 +346,18 @@ def _compare(planner: Planner, operation: Operation) -> Step:
     return run
 
 
-def _boxed(left: Affine, right: Affine, predicate: str) -> Box | Array | None:
-    """A comparison as bounds on the one axis along which the difference varies."""
+def _compared(left: Affine, right: Affine, predicate: str) -> Box | Array | None:
+    """A comparison as bounds on the one axis along which the difference varies, or of an irregular rest with one
+    number a program."""
     if predicate in _UNSIGNED_AS_SIGNED:
         if left.low < 0 or right.low < 0:
             return None
         predicate = _UNSIGNED_AS_SIGNED[predicate]
     if predicate not in _COMPARISONS:
         return None
+    if left.rest is not None and right.is_splat and not any(left.strides) and _moderate(left) and _moderate(right):
+        limit = right.base - left.base
+        return _COMPARISONS[predicate](left.rest, limit.reshape(-1, *(1,) * len(left.extents)))
     difference = _subtract(left, right)
     if difference.rest is not None or not _fits(difference, 63):
         return None
@@ -363,6 +368,11 @@ def _boxed(left: Affine, right: Affine, predicate: str) -> Box | Array | None:
     if len(varying) > 1:
         return None
     return _bounds(base, difference.strides[varying[0]], varying[0], left.extents, predicate)
+
+
+def _moderate(value: Affine) -> bool:
+    """Whether neither the values nor the bases are so large that a difference could wrap."""
+    return _fits(value, 63) and bool((np.abs(value.base) < 1 << 62).all())
 
 
 def _bounds(base: Array, stride: int, axis: int, extents_: tuple[int, ...], predicate: str) -> Box:
@@ -389,6 +399,7 @@ def _and(planner: Planner, operation: Operation) -> Step:
         return generic
     left, right = planner.slots_of(operation.operands)
     (target,) = planner.slots_of(operation.results)
+    masks = all(use.operation.name in ("tt.load", "tt.store") for use in operation.results[0].uses)
 
     def run(context: Context, frame: Frame) -> None:
         a, b = frame[left], frame[right]
@@ -396,8 +407,14 @@ def _and(planner: Planner, operation: Operation) -> Step:
             frame[target] = a.intersected(b)
             return
         for box, other in ((a, b), (b, a)):
-            if isinstance(box, Box) and isinstance(other, np.ndarray) and other.size == other.shape[0]:
+            if not (isinstance(box, Box) and isinstance(other, np.ndarray)):
+                continue
+            if other.size == other.shape[0]:
                 frame[target] = _where_program(box, other.reshape(-1))
+                return
+            both = bounded(box, other) if masks else None
+            if both is not None:
+                frame[target] = both
                 return
         generic(context, frame)
 

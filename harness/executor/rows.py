@@ -10,8 +10,9 @@ import numpy as np
 
 from harness.executor.bounds import typed
 from harness.executor.memory import Allocation
+from harness.executor.native import gather
 from harness.executor.strided import even_spacing, overlapping
-from harness.executor.values import Affine, Box
+from harness.executor.values import Affine, Both, Box
 from harness.semantics.types import Array
 
 _MOST_GROUPS = 32  # more distinct mask bounds than this in one batch: gather instead
@@ -51,6 +52,8 @@ def _regularised(offset: Affine) -> Affine:
     axis = varying[0]
     lines = rest.reshape(rest.shape[0], -1)
     step = int(lines[0, 1] - lines[0, 0])
+    if (lines[:, -1] - lines[:, 0] != step * (lines.shape[1] - 1)).any():
+        return offset
     if not (lines[:, 1:] - lines[:, :-1] == step).all():
         return offset
     strides = list(offset.strides)
@@ -59,7 +62,7 @@ def _regularised(offset: Affine) -> Affine:
 
 
 def split_access(
-    offset: Affine, mask: Box | Array | None, extents: tuple[int, ...], like: Array | None = None
+    offset: Affine, mask: Both | Box | Array | None, extents: tuple[int, ...], like: Array | None = None
 ) -> Split:
     """`like` is an array whose varying axes (programs included) the rows and windows must cover."""
     offset = _regularised(offset)
@@ -67,8 +70,8 @@ def split_access(
     irregular = np.zeros(rank, np.bool_)
     if offset.rest is not None:
         irregular |= np.array([offset.rest.shape[axis + 1] > 1 for axis in range(rank)], np.bool_)
-    box = mask if isinstance(mask, Box) else None
-    array_mask = mask if isinstance(mask, np.ndarray) else None
+    box = mask if isinstance(mask, Box) else mask.box if isinstance(mask, Both) else None
+    array_mask = mask if isinstance(mask, np.ndarray) else mask.bits if isinstance(mask, Both) else None
     if array_mask is not None:
         irregular |= np.array([array_mask.shape[axis + 1] > 1 for axis in range(rank)], np.bool_)
     if box is not None and irregular.any():
@@ -178,10 +181,9 @@ def _as_slice(positions: Array) -> Array | slice:
     return positions
 
 
-def too_many_groups(box: Box | Array | None) -> bool:
+def too_many_groups(mask: Both | Box) -> bool:
     """Whether a box's bounds differ so much between programs that sorting them into groups would not pay."""
-    if not isinstance(box, Box):
-        return False
+    box = mask.box if isinstance(mask, Both) else mask
     bounds = [bound for side in (box.lower, box.upper) for bound in side.values() if bound.size > _MOST_GROUPS]
     return any(np.unique(bound).size > _MOST_GROUPS for bound in bounds)
 
@@ -189,8 +191,9 @@ def too_many_groups(box: Box | Array | None) -> bool:
 class Windows:
     """The rows of one group as one NumPy array over an allocation's bytes.
 
-    `view` is the strided array itself when rows are evenly spaced, shape (*counts, *window); otherwise every
-    possible window as an array (positions, *window), of which `index` names the rows.
+    `view` is the strided array itself when rows are evenly spaced, shape (*counts, *window). Other rows go through
+    native code where that is wanted and there are enough, else through every possible window as an array
+    (positions, *window), of which `index` names the rows.
     """
 
     def __init__(
@@ -200,12 +203,15 @@ class Windows:
         starts: Array,
         shape: tuple[int, ...],
         strides: tuple[int, ...],
+        native: bool,
     ) -> None:
         spacing = even_spacing(starts)
-        self.allocation, self.starts, self.strides = allocation, starts, strides
+        self.allocation, self.dtype, self.starts, self.strides = allocation, dtype, starts, strides
         self.index: Array | None = None
         self.rows = starts.size
         self.shape = shape
+        self.native = native and gather.worth_it((self.rows, *shape))
+        self.even = spacing is not None
         if spacing is not None:
             counts, steps = spacing
             self.counts = counts
@@ -213,11 +219,13 @@ class Windows:
                 (*counts, *shape), dtype, buffer=allocation.bytes, offset=int(starts[0]), strides=(*steps, *strides)
             )
             return
+        self.counts = (self.rows,)
+        if self.native:
+            return
         below = sum(min(0, stride * (n - 1)) for n, stride in zip(shape, strides, strict=True))
         above = sum(max(0, stride * (n - 1)) for n, stride in zip(shape, strides, strict=True))
         skip = -allocation.address % dtype.itemsize
         count = (allocation.bytes.size - skip - (above - below) - dtype.itemsize) // dtype.itemsize + 1
-        self.counts = (self.rows,)
         self.index = (starts + below - skip) // dtype.itemsize
         self.view = np.ndarray(
             (count, *shape), dtype, buffer=allocation.bytes, offset=skip - below, strides=(dtype.itemsize, *strides)
@@ -225,22 +233,44 @@ class Windows:
 
     def read(self) -> Array:
         """A fresh array (rows, *window)."""
-        if self.index is None:
-            return self.view.copy(order="C").reshape(self.rows, *self.shape)
-        if not self.shape:
-            return self.view.take(self.index)
-        return self.view[self.index]
+        result = np.empty((self.rows, *self.shape), self.dtype)
+        self.read_into(result)
+        return result
 
-    def read_into(self, target: Array) -> None:
-        if self.index is None:
-            np.copyto(target.reshape(*self.counts, *self.shape), self.view)
-        elif not self.shape:
+    def read_into(self, target: Array, valid: Array | None = None, fill: Array | None = None) -> None:
+        """Fills `target` (rows, *window), of any strides; rows that are not `valid` with `fill`, or zero."""
+        if self.native and not self.even:
+            gather.read_rows(self.allocation.bytes, self.starts, valid, target, self.strides, fill)
+            return
+        self._copy_into(target)
+        if valid is not None:
+            target[~valid] = 0 if fill is None else fill.reshape(-1)[0]
+
+    def _copy_into(self, target: Array) -> None:
+        if self.even and len(self.counts) < 2:
+            np.copyto(target, self.view)
+            return
+        if self.even:
+            target[...] = self.view.reshape(target.shape)
+            return
+        assert self.index is not None
+        if self.shape:
+            target[...] = self.view[self.index]
+        elif target.flags.c_contiguous:
             self.view.take(self.index, out=target, mode="clip")
         else:
-            target[...] = self.read()
+            target[...] = self.view.take(self.index)
 
-    def write(self, values: Array) -> None:
-        """Writes (rows|1, *window); of rows that overlap, the last one wins."""
+    def write(self, values: Array, valid: Array | None = None) -> None:
+        """Writes (rows|1, *window) where rows are `valid`; of rows that overlap, the last one wins."""
+        if self.native and not self.even:
+            self._write_natively(values, valid)
+            return
+        if valid is not None:
+            chosen = np.flatnonzero(valid)
+            some = Windows(self.allocation, self.dtype, self.starts[chosen], self.shape, self.strides, self.native)
+            some.write(values if values.shape[0] == 1 else values[chosen])
+            return
         one_row = self.view.shape[1:] if self.index is not None else ()
         if values.size > 1 and (
             overlapping(self.view.shape, self.view.strides, self.view.itemsize)
@@ -257,8 +287,19 @@ class Windows:
             return
         self.view[...] = values if len(self.counts) == 1 else values.reshape(*self.counts, *values.shape[1:])
 
+    def _write_natively(self, values: Array, valid: Array | None = None) -> None:
+        everything = np.broadcast_to(values, (self.rows, *self.shape))
+        gather.write_rows(self.allocation.bytes, self.starts, valid, everything, self.strides)
+
+    def add(self, values: Array, valid: Array | None) -> None:
+        """Adds (rows, *window) where rows are `valid`, in order."""
+        gather.add_rows(self.allocation.bytes, self.starts, valid, values, self.strides)
+
     def _write_in_order(self, values: Array) -> None:
         """Element by element: NumPy goes over the axes of a strided array in an order of its own."""
+        if self.native:
+            self._write_natively(values)
+            return
         memory, skip = typed(self.allocation, self.view.dtype)
         index = self.starts.reshape(-1, *(1,) * len(self.shape)) - skip
         for axis, (extent, stride) in enumerate(zip(self.shape, self.strides, strict=True)):

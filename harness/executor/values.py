@@ -7,6 +7,7 @@ tensor is one of
 * `Affine`: an integer tensor kept as base + sum(stride * index) + irregular rest,
 * `Shared`, `Product` (see `products`): tiles that programs share, and products not carried out yet,
 * `Box`: an i1 tensor that is true inside an axis-aligned box, its bounds per program,
+* `Both`: an i1 tensor that is true inside a box where an array over other axes is true too,
 * `Pointer`: an allocation and a byte offset (any of the integer forms).
 
 Scalars are arrays of shape (P|1,) or a Pointer whose offset has no axes.
@@ -156,6 +157,31 @@ class Box:
         return Box(self.extents, lower, upper)
 
 
+class Both:
+    """An i1 tensor that is true inside `box` where `bits` (P|1, *dims) are true too.
+
+    The bits do not vary along an axis that the box bounds."""
+
+    __slots__ = ("bits", "box")
+
+    def __init__(self, box: Box, bits: Array) -> None:
+        self.box = box
+        self.bits = bits
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        return self.box.extents
+
+    def array(self) -> Array:
+        return self.bits & self.box.array()
+
+
+def bounded(box: Box, bits: Array) -> Both | None:
+    """The conjunction, or None where both say something of one axis."""
+    axes = set(box.lower) | set(box.upper)
+    return None if any(bits.shape[axis + 1] > 1 for axis in axes) else Both(box, bits)
+
+
 class Pointer:
     """A pointer, or a tensor of them: bytes from the start of `allocation`; absolute addresses where it is None.
 
@@ -206,7 +232,7 @@ class Descriptor:
     padding: str = "zero"
 
 
-Value = Union[Array, Affine, Box, Pointer, BlockPointer, Descriptor, Shared, Product]  # noqa: UP007
+Value = Union[Array, Affine, Both, Box, Pointer, BlockPointer, Descriptor, Shared, Product]  # noqa: UP007
 
 
 def dense(value: Any, dtype: np.dtype[Any] | None = None) -> Array:
@@ -216,7 +242,7 @@ def dense(value: Any, dtype: np.dtype[Any] | None = None) -> Array:
     if isinstance(value, Affine):
         values = value.array()
         return values if dtype is None else values.astype(dtype)
-    if isinstance(value, (Box, Product, Shared)):
+    if isinstance(value, (Both, Box, Product, Shared)):
         return value.array()
     if isinstance(value, Pointer):
         return dense(value.address())
@@ -247,6 +273,8 @@ def narrowed(value: Any, chosen: Array) -> Any:
         lower = {axis: narrowed(bound, chosen) for axis, bound in value.lower.items()}
         upper = {axis: narrowed(bound, chosen) for axis, bound in value.upper.items()}
         return Box(value.extents, lower, upper)
+    if isinstance(value, Both):
+        return Both(narrowed(value.box, chosen), narrowed(value.bits, chosen))
     if isinstance(value, Pointer):
         return Pointer(value.allocation, narrowed(value.offset, chosen))
     if isinstance(value, BlockPointer):
