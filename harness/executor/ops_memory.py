@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.ir import Attribute, Operation
 
 from harness.executor import access as accesses
+from harness.executor.analysis import feeds_dot
 from harness.executor.atomics import compare_and_swap, read_modify_write
 from harness.executor.bounds import NOWHERE, AccessType, hits_one_allocation, resolve
 from harness.executor.clocks import RELAXED, Ordering
@@ -135,19 +136,6 @@ def _to_memory(value: Any, type_: Attribute) -> Array:
     kind = element(type_)
     values = dense(value, numpy_dtype(kind))
     return values.astype(np.int8) if kind == "i1" else values
-
-
-_CARRY_SHARING = frozenset(
-    {"tt.trans", "tt.fp_to_fp", "tt.bitcast", "arith.extf", "arith.truncf", "arith.sitofp", "ttg.convert_layout"}
-)
-
-
-def feeds_dot(operation: Operation) -> bool:
-    """Whether all that becomes of a load is an operand of a matrix product, perhaps converted or transposed."""
-    users = [use.operation for use in operation.results[0].uses]
-    return bool(users) and all(
-        user.name == "tt.dot" or (user.name in _CARRY_SHARING and feeds_dot(user)) for user in users
-    )
 
 
 # --- tt.load, tt.store ---------------------------------------------------------------------------------------

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Operation
 
 from harness.errors import UnsupportedOp
+from harness.executor.analysis import constant_value
 from harness.executor.context import Context
 from harness.executor.plan import OPS, Frame, Planner, Step, op
 from harness.executor.products import Shared
@@ -26,7 +26,6 @@ from harness.executor.values import (
     scale_affine,
     splat_affine,
 )
-from harness.ir import attribute
 from harness.ir.enums import FLOAT_PREDICATE, INTEGER_PREDICATE, PROPAGATE_NAN, ROUNDING_MODE
 from harness.semantics import ELEMENTWISE, elementwise_function, numpy_dtype
 from harness.semantics.types import INTEGER_BITS, Array
@@ -128,30 +127,6 @@ def _constant(planner: Planner, operation: Operation) -> Step:
         frame[target] = value
 
     return run
-
-
-def constant_value(operation: Operation) -> Any:
-    """The value of an arith.constant: an array, or an Affine for a splat of integers."""
-    type_ = operation.results[0].type
-    dtype = numpy_dtype(element(type_))
-    attr = attribute(operation, "value")
-    if not isinstance(attr, DenseIntOrFPElementsAttr):
-        return np.array([get(operation, "value")]).astype(dtype)
-    values = _dense_values(attr, dtype)
-    if values.size > 1 or extents(type_) == ():
-        return values.reshape(1, *extents(type_))
-    if dtype.kind == "i":
-        return splat_affine(values.reshape(1), extents(type_))
-    return values.reshape(1, *(1,) * len(extents(type_)))
-
-
-def _dense_values(literal: DenseIntOrFPElementsAttr, dtype: np.dtype[Any]) -> Array:
-    """The elements of a dense literal, one where they are all alike."""
-    data = literal.data.data
-    size = literal.type.element_type.compile_time_size
-    if data == data[:size] * (len(data) // size):
-        data = data[:size]
-    return np.frombuffer(data, np.uint8 if dtype == np.bool_ else dtype).astype(dtype)
 
 
 @op("ub.poison")

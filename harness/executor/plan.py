@@ -15,8 +15,11 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from harness.cases.location import SourceLocation
 from harness.errors import HarnessError, UnsupportedOp
+from harness.executor.analysis import feeds_dot, is_pure
 from harness.executor.clocks import RELAXED
 from harness.executor.context import Context
+from harness.executor.native.groups import Group, grouped
+from harness.executor.native.step import GroupStep
 from harness.executor.types import extents, ordering_of
 from harness.ir import operation_name, source_location
 
@@ -29,33 +32,6 @@ TERMINATORS = frozenset(
     {"scf.yield", "scf.condition", "tt.return", "tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return"}
 )
 _SPINNING = frozenset({"tt.atomic_cas", "tt.atomic_rmw", "tt.atomic_poll"})
-_PURE = frozenset(
-    {
-        "tt.addptr",
-        "tt.bitcast",
-        "tt.broadcast",
-        "tt.cat",
-        "tt.clampf",
-        "tt.expand_dims",
-        "tt.extern_elementwise",
-        "tt.fp_to_fp",
-        "tt.get_num_programs",
-        "tt.int_to_ptr",
-        "tt.join",
-        "tt.make_range",
-        "tt.make_tensor_descriptor",
-        "tt.make_tensor_ptr",
-        "tt.mulhiui",
-        "tt.precise_divf",
-        "tt.precise_sqrt",
-        "tt.ptr_to_int",
-        "tt.reshape",
-        "tt.splat",
-        "tt.split",
-        "tt.trans",
-        "tt.unsplat",
-    }
-)
 _PRODUCTS = frozenset({"tt.dot"})
 _ATOMIC = _SPINNING | {"tt.descriptor_reduce", "tt.print"}
 
@@ -78,7 +54,8 @@ class ExecutorBug(HarnessError):
 @dataclass
 class BlockPlan:
     """The steps of one block. `arguments` are the slots of its block arguments, `yields` those its
-    terminator passes on; `free` are slots it reads that are defined outside, `defined` those it writes itself."""
+    terminator passes on; `free` are slots it reads that are defined outside, `defined` those it writes itself;
+    `groups` are the steps that may run as native code."""
 
     arguments: tuple[int, ...]
     steps: list[Step] = field(default_factory=list)
@@ -88,6 +65,7 @@ class BlockPlan:
     free: tuple[int, ...] = ()
     defined: tuple[int, ...] = ()
     terminator: Operation | None = None
+    groups: list[GroupStep] = field(default_factory=list)
 
     def run(self, context: Context, frame: Frame) -> None:
         """Runs every step. An error without a place gets the op's; a foreign exception names the op."""
@@ -200,30 +178,43 @@ class Planner:
     def block(self, block: Block, skipped: Sequence[Operation] = ()) -> BlockPlan:
         """The plan of a block without the skipped ops."""
         plan = BlockPlan(self.slots_of(block.args))
-        last_uses = _last_uses(block)
         left_out = set(skipped)
-        for operation in block.ops:
-            if operation in left_out:
-                continue
-            if operation is block.last_op and _ends_block(operation):
-                plan.terminator = operation
-                plan.yields = self.slots_of(operation.operands)
-                continue
-            step = self.step(operation)
-            dropped = self.slots_of(last_uses.get(operation, []))
-            plan.steps.append(_dropping(step, dropped) if dropped else step)
-            plan.names.append(operation_name(operation))
-            plan.locations.append(source_location(operation))
+        ops = [operation for operation in block.ops if operation not in left_out]
+        if ops and ops[-1] is block.last_op and _ends_block(ops[-1]):
+            plan.terminator = ops.pop()
+            plan.yields = self.slots_of(plan.terminator.operands)
+        items = grouped(ops, is_pure, feeds_dot)
+        last_uses = _last_uses(block, items)
+        for item in items:
+            self._append(plan, item, last_uses.get(item, []))
         plan.free = self.slots_of(_free_values(block))
         plan.defined = (*plan.arguments, *self.slots_of([value for inner in block.ops for value in inner.results]))
         return plan
+
+    def _append(self, plan: BlockPlan, item: Operation | Group, unused: Sequence[SSAValue]) -> None:
+        """The step of an op or a group, after which nobody reads the `unused` values any more."""
+        first = item.members[0] if isinstance(item, Group) else item
+        step = self._group(item) if isinstance(item, Group) else self.step(item)
+        if isinstance(step, GroupStep):
+            plan.groups.append(step)
+        dropped = self.slots_of(unused)
+        plan.steps.append(_dropping(step, dropped) if dropped else step)
+        plan.names.append(operation_name(first))
+        plan.locations.append(source_location(first))
+
+    def _group(self, group: Group) -> Step:
+        plain = BlockPlan(())
+        last_uses = _last_uses_within(group)
+        for member in group.members:
+            self._append(plain, member, last_uses.get(member, []))
+        return GroupStep(group, self.slots_of(group.leaves), self.slots_of(group.results), plain.run)
 
     def prologue(self, block: Block) -> tuple[BlockPlan, list[Operation]]:
         """The ops of a block whose results no program can change, as a plan of their own."""
         constant: set[SSAValue] = set(block.args)
         hoisted = []
         for operation in block.ops:
-            if _is_pure(operation) and all(value in constant for value in operation.operands):
+            if is_pure(operation) and all(value in constant for value in operation.operands):
                 constant.update(operation.results)
                 hoisted.append(operation)
         plan = BlockPlan(self.slots_of(block.args))
@@ -249,11 +240,6 @@ class Planner:
 
 def _ends_block(operation: Operation) -> bool:
     return operation.name in TERMINATORS or operation.name in ("cf.br", "cf.cond_br")
-
-
-def _is_pure(operation: Operation) -> bool:
-    name = operation.name
-    return not operation.regions and (name.startswith(("arith.", "math.")) or name in _PURE)
 
 
 def _dropping(step: Step, dropped: tuple[int, ...]) -> Step:
@@ -287,28 +273,37 @@ def _free_values(block: Block) -> list[SSAValue]:
     return [value for value in used if value not in inside]
 
 
-def _last_uses(block: Block) -> dict[Operation, list[SSAValue]]:
-    """For each op, the values defined in this very block that nobody needs after it."""
+def _last_uses(block: Block, items: Sequence[Operation | Group]) -> dict[Operation | Group, list[SSAValue]]:
+    """For each item, the values defined in this very block that nobody needs after it."""
     mine: set[SSAValue] = set(block.args)
     for operation in block.ops:
         mine.update(operation.results)
-    last: dict[SSAValue, Operation] = {}
-    escaping: set[SSAValue] = set()
-    for operation in block.ops:
-        for value in operation.results:
-            last[value] = operation
-        for value in _uses_within(operation):
-            if value not in mine:
-                continue
-            last[value] = operation
-    if block.last_op is not None:
-        escaping.update(block.last_op.operands)
+    last: dict[SSAValue, Operation | Group] = {}
+    for item in items:
+        made = item.results
+        last.update(dict.fromkeys(made, item))
+        used = item.reads if isinstance(item, Group) else _uses_within(item)
+        last.update({value: item for value in used if value in mine})
+    escaping: set[SSAValue] = set() if block.last_op is None else set(block.last_op.operands)
     escaping.update(value for value in mine if _used_outside(value, block))
-    by_operation: dict[Operation, list[SSAValue]] = {}
-    for value, operation in last.items():
-        if value not in escaping and operation is not block.last_op:
-            by_operation.setdefault(operation, []).append(value)
-    return by_operation
+    by_item: dict[Operation | Group, list[SSAValue]] = {}
+    for value, item in last.items():
+        if value not in escaping:
+            by_item.setdefault(item, []).append(value)
+    return by_item
+
+
+def _last_uses_within(group: Group) -> dict[Operation, list[SSAValue]]:
+    """For each member, the values of the group that no later member and nobody outside reads."""
+    last: dict[SSAValue, Operation] = {}
+    for member in group.members:
+        last.update(dict.fromkeys(member.results, member))
+        last.update({value: member for value in _uses_within(member) if value in last})
+    by_member: dict[Operation, list[SSAValue]] = {}
+    for value, member in last.items():
+        if value not in group.results:
+            by_member.setdefault(member, []).append(value)
+    return by_member
 
 
 def _used_outside(value: SSAValue, block: Block) -> bool:
