@@ -20,7 +20,7 @@ def npu_driver_active(arch: str = "simulated") -> Iterator[NpuDriver]:
 
     from harness.npu.backend.driver import NpuDriver
 
-    before = _active_driver()
+    before = active_driver()
     ours = NpuDriver(arch)
     config.set_active(ours)
     try:
@@ -30,7 +30,7 @@ def npu_driver_active(arch: str = "simulated") -> Iterator[NpuDriver]:
         config.set_active(before)
 
 
-def _active_driver() -> Any:
+def active_driver() -> Any:
     """The driver in use, or None."""
     from triton.runtime import driver as config
 
