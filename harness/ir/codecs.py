@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, SymbolRefAttr, UnitAttr
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, StringAttr, SymbolRefAttr, UnitAttr, i32
 from xdsl.ir import Attribute
 
 from harness.ir.enums import Enum
@@ -29,6 +29,8 @@ class Codec(Protocol):
 
 _KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)")
 _MASK = re.compile(r"\s*([A-Za-z_]\w*(?:\s*\|\s*[A-Za-z_]\w*)*)")
+_NUMBER = re.compile(r"\s*(-?\d+)")
+_INDICES = re.compile(r"\s*\[((?:\s*-?\d+\s*,?)*)\]")
 _FLAGS = re.compile(r"\s*<([^<>]*)>")
 
 
@@ -55,6 +57,33 @@ class EnumCodec:
     def print(self, printer: ModulePrinter, value: Attribute) -> None:
         number = cast("IntegerAttr[IntegerType]", value).value.data
         printer.word(self.enum.keywords.get(number, str(number)))
+
+
+class BareIntegerCodec:
+    """A number without its type; stored as 32 bits."""
+
+    def begins(self, parser: ModuleParser) -> bool:
+        return _NUMBER.match(parser.text, parser.at) is not None
+
+    def parse(self, parser: ModuleParser) -> Attribute:
+        return parser.integer(int(parser.expect_pattern(_NUMBER, "a number")[1]), 32)
+
+    def print(self, printer: ModulePrinter, value: Attribute) -> None:
+        printer.word(str(cast("IntegerAttr[IntegerType]", value).value.data))
+
+
+class IndexListCodec:
+    """`[0, 16]`; stored as an array of 32-bit numbers."""
+
+    def begins(self, parser: ModuleParser) -> bool:
+        return parser.sees("[")
+
+    def parse(self, parser: ModuleParser) -> Attribute:
+        listed = parser.expect_pattern(_INDICES, "a list of numbers")[1]
+        return DenseArrayBase.from_list(i32, [int(number) for number in listed.split(",") if number.strip()])
+
+    def print(self, printer: ModulePrinter, value: Attribute) -> None:
+        printer.glued(f"[{', '.join(map(str, cast('DenseArrayBase', value).get_values()))}]")
 
 
 class TextCodec:

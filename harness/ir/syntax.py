@@ -184,8 +184,15 @@ class Syntax:
             if given is not None:
                 types += given
             elif segment.name in self.types:
-                types.append(self._derived(parser, parsed, segment.name))
+                types += self._derived_all(parser, parsed, segment)
         return types
+
+    def _derived_all(self, parser: ModuleParser, parsed: Parsed, segment: Segment) -> list[Attribute]:
+        """A list of results has the types of the list that its rule names."""
+        rule = self.types[segment.name]
+        if segment.variadic and isinstance(rule, Rule):
+            return parsed.types.get(rule.source, [])
+        return [self._derived(parser, parsed, segment.name)]
 
     def _derived(self, parser: ModuleParser, parsed: Parsed, name: str) -> Attribute:
         rule = self.types[name]

@@ -1,8 +1,8 @@
 """Triton's dialects and the upstream ones it uses, one file each."""
 
-from harness.ir.dialects import arith, builtin, cf, func, gpu, llvm, math, scf, tt, ttg, ub
+from harness.ir.dialects import arith, builtin, cf, func, gpu, llvm, math, scf, tt, ttg, ttng, ub
 
-# A further dialect (ttng, amdg) is a file with a `build` of its own and a name in this list.
+# A further dialect is a file with a `build` of its own and a name in this list.
 ALL = (
     builtin.build,
     arith.build,
@@ -15,4 +15,5 @@ ALL = (
     gpu.build,
     tt.build,
     ttg.build,
+    ttng.build,
 )
