@@ -69,6 +69,18 @@ class VerifierFailed(PassFailed):
     """A pass of the compiler left IR behind that does not verify."""
 
 
+class UnsupportedFlag(HarnessError):
+    """A flag, option or tool of a RUN line that the installed wheel has no way to run; never a pass."""
+
+
+class CheckFailed(HarnessError):
+    """What a RUN line printed, or how it ended, is not what the lit case says."""
+
+
+class UnexpectedPass(HarnessError):
+    """A lit case that its XFAIL line says must fail passes."""
+
+
 class ParseError(HarnessError):
     """Text that is not the IR it claims to be."""
 

@@ -1,6 +1,6 @@
-"""The pytest plugin: kernel case files as tests, run on a target, filed in buckets, held to an allowlist.
+"""The pytest plugin: kernel case files and lit cases as tests, run on a target, filed in buckets, held to an allowlist.
 
-It changes nothing for a repository that has no folder of case files (ini option `kernel_paths`).
+It changes nothing for a repository that has no folder of cases (ini options `kernel_paths` and `lit_paths`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings = Settings.of(config)
     if settings.shard is not None:
         config.pluginmanager.register(_Sharding(settings.shard), "harness-sharding")
-    if settings.kernel_paths:
+    if settings.case_paths:
         # Imported only where there are cases: every pytest of this Python loads this module.
         from harness.collection.session import KernelCases
 

@@ -15,6 +15,7 @@ from harness.cases.fills import (
     Values,
 )
 from harness.cases.kernel_case import CaseInstance, CaseTemplate, KernelCase, Launch, Tolerance, case
+from harness.cases.lit_case import LitCase
 
 __all__ = [
     "Arange",
@@ -26,6 +27,7 @@ __all__ = [
     "Integers",
     "KernelCase",
     "Launch",
+    "LitCase",
     "Normal",
     "Permutation",
     "Pointers",

@@ -99,6 +99,16 @@ class Failure:
     log: str = ""  # tail of stderr: evidence for the text patterns, never parsed first
 
 
+@dataclass(frozen=True)
+class CommandEvidence:
+    """One RUN line of a lit case that was run to its end: as it is written, and the tools it called."""
+
+    line: int
+    command: str
+    tools: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
 @dataclass
 class Evidence:
     """Everything one run of one case on one target found out."""
@@ -114,6 +124,7 @@ class Evidence:
     output: str = ""  # what the kernel printed (tl.device_print)
     artifacts: str = ""  # folder holding kernel, IR and buffers; only for failures
     operations: dict[str, list[str]] = field(default_factory=dict)  # of the IR that ran; see harness.targets.op_usage
+    commands: list[CommandEvidence] = field(default_factory=list)  # of a lit case
 
 
 @dataclass(frozen=True)

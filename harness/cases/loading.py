@@ -19,6 +19,7 @@ from typing import Any
 
 from harness.cases.features import lacking
 from harness.cases.kernel_case import CaseInstance, CaseTemplate
+from harness.cases.lit_case import LitCase, is_lit_file
 from harness.cases.location import SourceLocation
 from harness.errors import CaseError
 
@@ -83,6 +84,11 @@ def _check_names(templates: list[CaseTemplate]) -> None:
             what = f"two cases are called {template.name}: this one and the one in line {line}"
             raise CaseError(what, template.where, "give each its own name")
         first[template.name] = template
+
+
+def find_case(path: Path, name: str, parameter_id: str) -> CaseInstance | LitCase:
+    """One case of a file of either kind. Raises CaseError."""
+    return LitCase.load(path) if is_lit_file(path) else find_instance(path, name, parameter_id)
 
 
 def find_instance(path: Path, name: str, parameter_id: str) -> CaseInstance:

@@ -11,7 +11,8 @@ import pytest
 
 from harness.cases.evidence import Evidence, Failure, Verdict
 from harness.cases.loading import CaseSummary
-from harness.collection.execution import Execution
+from harness.cases.location import SourceLocation
+from harness.collection.execution import LIT_TARGET, Execution
 from harness.collection.failure_text import failure_text
 from harness.collection.settings import Settings
 from harness.errors import CaseError, EnvironmentFailed
@@ -54,6 +55,14 @@ class KernelFile(pytest.File):
         if isinstance(excinfo.value, (CaseError, EnvironmentFailed)):
             return str(excinfo.value)
         return super().repr_failure(excinfo)
+
+
+class LitFile(pytest.File):
+    """A lit case: the file is the case, and its node id the case's."""
+
+    def collect(self) -> Iterator[KernelItem]:
+        summary = CaseSummary(self.path.name, "", SourceLocation(str(self.path), 1))
+        yield KernelItem.from_parent(self, name=self.path.name, nodeid=self.nodeid, summary=summary, target=LIT_TARGET)
 
 
 class KernelItem(pytest.Item):

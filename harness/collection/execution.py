@@ -15,6 +15,10 @@ from harness.isolation import PRELOAD, RUNNER, CaseRequest, IsolatedRunner
 from harness.reports import folder_name
 from harness.verdicts import classify
 
+# Where lit cases run, whatever targets kernels run on, and what runs them.
+LIT_TARGET = "lit"
+LIT_RUNNER = "harness.lit.run_case:run_case"
+
 # Inside the report folder: what a running case has left so far for a person to look at.
 RUNNING = "running"
 
@@ -49,7 +53,7 @@ class Execution:
             summary.parameter_id,
             target,
             replace(self.settings.run, artifacts=str(artifacts)),
-            self.runner,
+            LIT_RUNNER if target == LIT_TARGET else self.runner,
             self.settings.memory,
         )
         verdict = classify(self._evidence(request))
@@ -78,7 +82,7 @@ class Execution:
 
 
 def _environment_of(target: str) -> Mapping[str, str]:
-    if target == DEFAULT_TARGET:
+    if target in (DEFAULT_TARGET, LIT_TARGET):
         return {}  # as its own module says; but that imports torch, which this process can do without
     from harness.targets.registry import target_named
 

@@ -10,6 +10,7 @@ from harness.reports.record import RunInfo
 from harness.verdicts import bucket_named
 
 _LOG_LINES = 12
+_REPORT_LINES = 60
 
 
 def failure_text(verdict: Verdict, settings: Settings, verbose: bool = False) -> str:
@@ -68,7 +69,10 @@ def _log(verdict: Verdict) -> list[str]:
     failure = verdict.evidence.failure
     if failure is None or not failure.log.strip():
         return []
-    return ["", "last lines of its stderr:", *failure.log.rstrip().splitlines()[-_LOG_LINES:]]
+    lines = failure.log.rstrip().splitlines()
+    if failure.kind == "CheckFailed":  # FileCheck's report: the nearest match, and the input around it
+        return ["", *lines[:_REPORT_LINES]]
+    return ["", "last lines of its stderr:", *lines[-_LOG_LINES:]]
 
 
 def _relative(path: object, settings: Settings) -> str:

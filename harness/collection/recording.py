@@ -11,7 +11,7 @@ import pytest
 
 from harness.cases.evidence import Verdict
 from harness.collection.cases import VERDICT, KernelItem, failed_file, lost_case
-from harness.collection.execution import RUNNING
+from harness.collection.execution import LIT_TARGET, RUNNING
 from harness.collection.scope import is_whole
 from harness.collection.settings import Settings
 from harness.errors import HarnessError
@@ -166,12 +166,17 @@ class Recording:
 
     def _is_case(self, node_id: str) -> bool:
         file, separator, _ = node_id.partition("::")
-        return bool(separator) and self._is_case_file(file)
+        return self._is_case_file(file) and (bool(separator) or self._is_lit(node_id))
 
     def _is_case_file(self, node_id: str) -> bool:
         return self.settings.folder_of((self.settings.root / node_id).resolve()) is not None
 
+    def _is_lit(self, node_id: str) -> bool:
+        return self.settings.holds_lit_cases((self.settings.root / node_id).resolve())
+
     def _target_of(self, node_id: str) -> str:
+        if self._is_lit(node_id):
+            return LIT_TARGET
         inside = node_id.rpartition("::")[2].partition("[")[2]
         matching = [name for name in self.settings.targets if inside.startswith((f"{name}-", f"{name}]"))]
         return max(matching, key=len, default=self.settings.targets[0])

@@ -24,7 +24,7 @@ def is_whole(config: pytest.Config, settings: Settings) -> bool:
         return False
     start = config.invocation_params.dir
     whole = [(start / argument).resolve() for argument in config.args if "::" not in argument]
-    return all(any(folder.is_relative_to(path) for path in whole) for folder in settings.kernel_paths)
+    return all(any(folder.is_relative_to(path) for path in whole) for folder in settings.case_paths)
 
 
 def wants_cases(config: pytest.Config, settings: Settings) -> bool:
@@ -32,5 +32,5 @@ def wants_cases(config: pytest.Config, settings: Settings) -> bool:
     return any(
         folder.is_relative_to(path) or path.is_relative_to(folder)
         for path in chosen_paths(config)
-        for folder in settings.kernel_paths
+        for folder in settings.case_paths
     )

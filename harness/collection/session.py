@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from harness.cases.lit_case import is_lit_file, lit_files
 from harness.cases.loading import case_files, is_case_file
 from harness.collection.cases import (
     EXECUTION,
@@ -16,11 +17,12 @@ from harness.collection.cases import (
     VERDICT,
     KernelFile,
     KernelItem,
+    LitFile,
     attach_verdict,
     family_of,
     mark_name,
 )
-from harness.collection.execution import Execution
+from harness.collection.execution import LIT_TARGET, Execution
 from harness.collection.recording import WORKER_COLLECTED, WORKER_SELECTED, Recording
 from harness.collection.scope import wants_cases
 from harness.collection.settings import DEFAULT_TARGET, Settings
@@ -74,6 +76,8 @@ class KernelCases:
         collectors = yield
         if self.settings.folder_of(file_path) is None:
             return collectors
+        if self.settings.holds_lit_cases(file_path):
+            return [LitFile.from_parent(parent, path=file_path)] if is_lit_file(file_path) else []
         if not is_case_file(file_path):
             return []
         return [KernelFile.from_parent(parent, path=file_path)]
@@ -146,6 +150,10 @@ def _load_gate(settings: Settings) -> Gate | None:
 def _declare_marks(config: pytest.Config, settings: Settings) -> None:
     for target in settings.targets:
         config.addinivalue_line("markers", f"{mark_name(target)}: cases on the target {target}")
-    families = {family_of(path, settings) for folder in settings.kernel_paths for path in case_files(folder)}
+    if settings.lit_paths:
+        config.addinivalue_line("markers", f"{LIT_TARGET}: lit cases")
+    files = [path for folder in settings.kernel_paths for path in case_files(folder)]
+    files += [path for folder in settings.lit_paths for path in lit_files(folder)]
+    families = {family_of(path, settings) for path in files}
     for family in sorted(filter(None, families)):
         config.addinivalue_line("markers", f"{family}: cases of the family {family}")

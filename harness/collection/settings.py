@@ -14,18 +14,21 @@ from harness.cases.options import CHECKS, RunOptions
 from harness.collection.sharding import Shard, parse_shard
 
 DEFAULT_FOLDER = "coverage_kernels"
+DEFAULT_LIT_FOLDER = "lit_tests"
 DEFAULT_TARGET = "npu"
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """kernel_paths   folders of case files that exist
+    """kernel_paths   folders of kernel case files that exist
+    lit_paths         folders of lit cases that exist
     timeout, memory   of one case: seconds, and bytes (0: no limit)
     """
 
     root: Path
     kernel_paths: tuple[Path, ...]
+    lit_paths: tuple[Path, ...]
     targets: tuple[str, ...]
     run: RunOptions
     timeout: float
@@ -40,11 +43,11 @@ class Settings:
     def of(cls, config: pytest.Config) -> Settings:
         """Reads the configuration; what cannot be used was refused by the option parser."""
         option: Any = config.getoption
-        folders = config.getini("kernel_paths") or [config.rootpath / DEFAULT_FOLDER]
         strict = option("strict_gate")
         return cls(
             root=config.rootpath,
-            kernel_paths=tuple(folder.resolve() for folder in folders if folder.is_dir()),
+            kernel_paths=_folders(config, "kernel_paths", DEFAULT_FOLDER),
+            lit_paths=_folders(config, "lit_paths", DEFAULT_LIT_FOLDER),
             targets=_targets(option("target")),
             run=RunOptions(checks=option("checks")),
             timeout=option("case_timeout"),
@@ -56,9 +59,18 @@ class Settings:
             shard=option("shard"),
         )
 
+    @property
+    def case_paths(self) -> tuple[Path, ...]:
+        """Folders of cases of either kind."""
+        return self.kernel_paths + self.lit_paths
+
     def folder_of(self, path: Path) -> Path | None:
         """The folder of case files that `path` lies in, if any."""
-        return next((folder for folder in self.kernel_paths if path.is_relative_to(folder)), None)
+        return next((folder for folder in self.case_paths if path.is_relative_to(folder)), None)
+
+    def holds_lit_cases(self, path: Path) -> bool:
+        """Whether the folder of case files that `path` lies in is one of lit cases."""
+        return self.folder_of(path) in self.lit_paths
 
     @property
     def rerun(self) -> tuple[str, ...]:
@@ -70,6 +82,7 @@ class Settings:
 
 def add_options(parser: pytest.Parser) -> None:
     parser.addini("kernel_paths", f"folders of kernel case files (default: {DEFAULT_FOLDER})", type="paths", default=[])
+    parser.addini("lit_paths", f"folders of lit cases (default: {DEFAULT_LIT_FOLDER})", type="paths", default=[])
     group = parser.getgroup("harness", "kernel cases")
     add = group.addoption
     add("--target", action="append", metavar="NAME", help="where cases run; several: repeat it or use commas [npu]")
@@ -81,6 +94,11 @@ def add_options(parser: pytest.Parser) -> None:
     add("--allowlist", default="allowlist.txt", metavar="FILE", help="for --gate [%(default)s]")
     add("--report-dir", default=".harness/report", metavar="DIR", help="where the report goes [%(default)s]")
     add("--shard", type=_shard, metavar="I/N", help="run the I-th of N parts; each test is always in the same part")
+
+
+def _folders(config: pytest.Config, name: str, default: str) -> tuple[Path, ...]:
+    folders = config.getini(name) or [config.rootpath / default]
+    return tuple(folder.resolve() for folder in folders if folder.is_dir())
 
 
 def _from_root(config: pytest.Config, path: str) -> Path:

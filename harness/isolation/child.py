@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from harness.cases.evidence import Evidence, Failure
-from harness.cases.loading import find_instance, summarise
+from harness.cases.loading import find_case, summarise
 from harness.cases.location import SourceLocation
 from harness.errors import CaseError, EnvironmentFailed, HarnessError, UsageError, is_out_of_memory
 from harness.isolation import wire
@@ -138,7 +138,7 @@ def printable(failure: Failure) -> Failure:
 def _evidence(request: CaseRequest, enter_stage: Callable[[str], None]) -> Evidence:
     module, _, function = request.runner.partition(":")
     run = getattr(importlib.import_module(module), function)
-    instance = find_instance(Path(request.file), request.name, request.parameter_id)
+    instance = find_case(Path(request.file), request.name, request.parameter_id)
     return run(instance, request.node_id, request.target, request.options, enter_stage)
 
 

@@ -22,18 +22,7 @@ from harness.errors import (
     VerifierFailed,
     is_out_of_memory,
 )
-
-# What MLIR's verifier says; a pass that gives up by itself says anything else.
-VERIFIER_PHRASES = (
-    "does not dominate this use",
-    "failed to verify",
-    "requires the same",
-    "requires the result type",
-    "op operand #",
-    "op result #",
-    "block with no terminator",
-    "expects parent op",
-)
+from harness.lit.diagnostics import first_diagnostic, is_verifier_message
 
 # CUDA reports what a kernel did wrong as text; these are the runtime's fixed messages.
 HARDWARE_TRAPS: tuple[tuple[str, type[Trap]], ...] = (
@@ -99,7 +88,7 @@ def _pass_failure(error: Exception, context: Context) -> PassFailed | None:
     if not isinstance(error, RuntimeError) or "PassManager::run failed" not in str(error):
         return None
     diagnostic, where = first_diagnostic(context.log)
-    kind = VerifierFailed if any(phrase in diagnostic for phrase in VERIFIER_PHRASES) else PassFailed
+    kind = VerifierFailed if is_verifier_message(diagnostic) else PassFailed
     return kind(diagnostic or "a pass failed and gave no reason", where)
 
 
@@ -138,23 +127,6 @@ _TRANSLATIONS: tuple[Callable[[Exception, Context], HarnessError | None], ...] =
     _hardware_trap,
     _interpreter_error,
 )
-
-
-def first_diagnostic(log: str) -> tuple[str, SourceLocation | None]:
-    """The first `FILE:LINE:COLUMN: error: TEXT` of MLIR's diagnostics, and where it points."""
-    for line in log.splitlines():
-        place, found, text = line.partition("error: ")
-        if found:
-            return text.strip(), _parse_location(place.rstrip(": "))
-    return "", None
-
-
-def _parse_location(text: str) -> SourceLocation | None:
-    file, _, rest = text.strip().partition(":")
-    numbers = rest.split(":")
-    if not file or not all(number.isdigit() for number in numbers) or not numbers[0]:
-        return None
-    return SourceLocation(file.strip('"'), int(numbers[0]), int(numbers[1]) if len(numbers) > 1 else 0)
 
 
 def source_location(error: Any, kernel: Any) -> SourceLocation | None:

@@ -62,6 +62,18 @@ BUCKETS: tuple[Bucket, ...] = (
         "Compare the IR before and after the pass that the stage names.",
     ),
     Bucket(
+        "filecheck",
+        "compiler",
+        "What the compiler printed, or how it ended, is not what the check lines of a lit case say.",
+        "Compare the check line with the input around it; if the new output is right, `harness opt --update` the case.",
+    ),
+    Bucket(
+        "unexpected-pass",
+        "case author",
+        "A lit case passes that its XFAIL line says must fail.",
+        "Take the XFAIL off, or narrow it to the releases that fail.",
+    ),
+    Bucket(
         "trap-out-of-bounds",
         "kernel or compiler",
         "A program touched memory outside every buffer its pointer may point into.",

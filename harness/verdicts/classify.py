@@ -13,8 +13,11 @@ from harness.cases.evidence import BufferEvidence, Evidence, Failure, Finding, V
 from harness.verdicts.kinds import bucket_of_kind, bucket_of_stage
 from harness.verdicts.patterns import PatternTable, standard_patterns
 
-# Targets whose launches real hardware or Triton's interpreter runs, so that none is simulated.
-UNSIMULATED_TARGETS = frozenset({"gpu", "interpreter"})
+# Where lit cases run: they compile, and launch nothing.
+LIT = "lit"
+
+# Targets whose launches real hardware or Triton's interpreter runs, so that none is simulated; and where there is none.
+UNSIMULATED_TARGETS = frozenset({"gpu", "interpreter", "lit"})
 
 # The kind of a "failure" that is none: there is nothing to run here. With its colon it is no exception's name, so
 # that no case can claim it by what it raises.
@@ -117,7 +120,7 @@ def _from_mismatches(evidence: Evidence) -> _Cause | None:
 
 
 def _unearned(evidence: Evidence) -> _Cause | None:
-    for check in _EARNED:
+    for check in _EARNED_BY_LIT if evidence.target == LIT else _EARNED:
         cause = check(evidence)
         if cause:
             return cause
@@ -128,6 +131,12 @@ def _nothing_launched(evidence: Evidence) -> _Cause | None:
     if evidence.launches:
         return None
     return _Cause("fail", evidence.stage, "not-simulated", "no kernel was launched")
+
+
+def _nothing_compiled(evidence: Evidence) -> _Cause | None:
+    if evidence.commands:
+        return None
+    return _Cause("fail", evidence.stage, "not-simulated", "no RUN line was run")
 
 
 def _ran_on_host(evidence: Evidence) -> _Cause | None:
@@ -170,6 +179,8 @@ _EARNED: tuple[Callable[[Evidence], _Cause | None], ...] = (
     _left_uncompared,
 )
 
+_EARNED_BY_LIT: tuple[Callable[[Evidence], _Cause | None], ...] = (_nothing_compiled, _stopped_short)
+
 
 def _failure_summary(failure: Failure) -> str:
     place = f"{failure.where}: " if failure.where else ""
@@ -195,6 +206,8 @@ def _mismatch_summary(buffer: BufferEvidence) -> str:
 
 
 def _pass_summary(evidence: Evidence) -> str:
+    if evidence.target == LIT:
+        return f"{len(evidence.commands)} RUN line(s)"
     compared = sum(buffer.compared for buffer in evidence.buffers)
     programs = sum(launch.programs for launch in evidence.launches)
     return f"{len(evidence.launches)} launch(es), {programs} programs, {compared} buffer(s) compared"

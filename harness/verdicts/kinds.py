@@ -24,6 +24,8 @@ _BY_KIND: dict[str, str] = {
     "OutOfResources": "refused",
     "VerifierFailed": "verifier",
     "PassFailed": "compiler-crash",
+    "CheckFailed": "filecheck",
+    "UnexpectedPass": "unexpected-pass",
     "OutOfBounds": "trap-out-of-bounds",
     "IllegalAccess": "trap-out-of-bounds",
     "Trap": "trap-other",

@@ -1,0 +1,102 @@
+"""The installed wheel as a compiler: its dialects, its passes, and how each of them can be asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib import metadata
+from types import ModuleType
+from typing import Any
+
+from harness.errors import UnsupportedFlag
+from harness.lit.passes import PassBinding, pass_bindings
+from harness.lit.textual import TextualPipelines
+
+
+@dataclass(frozen=True)
+class PassRequest:
+    """One pass as a command line asks for it: `--flag`, `--flag="name=value ..."`, or a whole pipeline as text."""
+
+    flag: str
+    options: str = ""
+    pipeline: str = ""
+
+    @property
+    def given(self) -> dict[str, str]:
+        """The options by name; one without a value is true."""
+        pairs = (word.partition("=") for word in self.options.split())
+        return {name: value if equals else "true" for name, equals, value in pairs}
+
+    @property
+    def text(self) -> str:
+        """As MLIR's own parser of pipelines reads it."""
+        return self.pipeline or (f"{self.flag}{{{self.options}}}" if self.options else self.flag)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass
+class Compiler:
+    """A wheel. `bindings` are its passes by flag."""
+
+    libtriton: ModuleType
+    release: str
+    bindings: Mapping[str, list[PassBinding]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, libtriton: ModuleType, release: str) -> Compiler:
+        compiler = cls(libtriton, release)
+        compiler.bindings = pass_bindings(libtriton, compiler.context())
+        return compiler
+
+    @cached_property
+    def textual(self) -> TextualPipelines:
+        return TextualPipelines.of(self.libtriton)
+
+    def context(self) -> Any:
+        """A context in which every dialect of the wheel is registered."""
+        context = self.libtriton.ir.context()
+        self.libtriton.ir.load_dialects(context)
+        for module in self._backends():
+            module.load_dialects(context)  # type: ignore[attr-defined]
+        return context
+
+    def add(self, manager: Any, request: PassRequest) -> None:
+        """Adds a pass, through its binding where that can say the same. Raises UnsupportedFlag."""
+        for binding in self.bindings.get(request.flag, ()):
+            arguments = binding.arguments(request.given)
+            if arguments is not None:
+                binding.add(manager, *arguments)
+                return
+        if self.textual.refusal:
+            raise UnsupportedFlag(self._why_not(request))
+        if not self.textual.add(manager, request.text):
+            raise UnsupportedFlag(self._unknown(request))
+
+    def _backends(self) -> Iterator[ModuleType]:
+        modules = (value for value in vars(self.libtriton).values() if isinstance(value, ModuleType))
+        return (one for one in modules if one is not self.libtriton.ir and hasattr(one, "load_dialects"))
+
+    def _why_not(self, request: PassRequest) -> str:
+        if request.pipeline:
+            return f"unsupported: -pass-pipeline needs pipelines as text, which triton {self.release} does not export"
+        known = self.bindings.get(request.flag)
+        if not known:
+            return f"unsupported: {request.flag} has no binding in triton {self.release}"
+        options = ", ".join(known[0].options) or "no option"
+        return f"unsupported: {request.flag} takes exactly {options} in triton {self.release}, not {request.options!r}"
+
+    def _unknown(self, request: PassRequest) -> str:
+        if request.flag in self.bindings or request.pipeline:
+            return f"unsupported: triton {self.release} cannot read the pipeline {request.text}"
+        return f"unsupported: {request.flag} has no binding in triton {self.release}"
+
+
+@cache
+def installed_compiler() -> Compiler:
+    """The wheel of this Python, imported when first asked for."""
+    from triton._C import libtriton
+
+    return Compiler.of(libtriton, metadata.version("triton"))

@@ -1,0 +1,190 @@
+"""`triton-opt` out of the installed wheel: its command line, and what it does."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.errors import UnsupportedFlag, UsageError
+from harness.lit.aliases import with_local_scope
+from harness.lit.compiler import Compiler, PassRequest
+from harness.lit.diagnostics import diagnostics_of, disagreements, expectations_of
+
+SPLIT_MARKER = "// -----"
+_SPLIT = re.compile(r"^[ \t]*// -----[^\n]*$", re.MULTILINE)
+
+# The phases of a run, as `Progress` is told of them.
+PARSE, PASSES, DIAGNOSTICS = "parse", "passes", "diagnostics"
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class OptRequest:
+    """What a command line of triton-opt asks for. `input` and `output` are paths, "-" for the standard streams."""
+
+    input: str = "-"
+    output: str = "-"
+    passes: tuple[PassRequest, ...] = ()
+    split_input_file: bool = False
+    verify_diagnostics: bool = False
+    allow_unregistered_dialect: bool = False
+    debuginfo: bool = False
+    local_scope: bool = False
+
+
+# Flags without a value: the field each one sets, or "" for one that changes nothing here.
+_SWITCHES = {
+    "split-input-file": "split_input_file",
+    "verify-diagnostics": "verify_diagnostics",
+    "allow-unregistered-dialect": "allow_unregistered_dialect",
+    "mlir-print-debuginfo": "debuginfo",
+    "mlir-print-local-scope": "local_scope",
+    "mlir-disable-threading": "",
+    "verify-each": "",
+}
+_PIPELINE_ANCHOR = re.compile(r"\s*(?:builtin\.module|any)\s*\((?P<inner>.*)\)\s*", re.DOTALL)
+_BRACED = re.compile(r"(?P<flag>[^=]+?)\{(?P<options>.*)\}", re.DOTALL)
+
+
+def parse_arguments(arguments: Sequence[str]) -> OptRequest:
+    """Raises UsageError for what no tool of MLIR's would take, UnsupportedFlag for what this one cannot do."""
+    request = OptRequest()
+    inputs: list[str] = []
+    rest = list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        if argument == "-" or not argument.startswith("-"):
+            inputs.append(argument)
+            continue
+        request = _with_flag(request, argument.lstrip("-"), rest)
+    if len(inputs) > 1:
+        raise UsageError(f"triton-opt reads one file, not {' and '.join(inputs)}")
+    return replace(request, input=inputs[0]) if inputs else request
+
+
+def _with_flag(request: OptRequest, flag: str, rest: list[str]) -> OptRequest:
+    braced = _BRACED.fullmatch(flag)
+    name, equals, value = (braced["flag"], "=", braced["options"]) if braced else flag.partition("=")
+    if name == "o":
+        if not equals and not rest:
+            raise UsageError("-o names no file")
+        return replace(request, output=value if equals else rest.pop(0))
+    if name in _SWITCHES:
+        is_on = {"": True, "true": True, "1": True, "only-expected": True, "false": False, "0": False}.get(value)
+        if is_on is None:
+            raise UsageError(f"--{name} takes true or false, not {value!r}")
+        return replace(request, **{_SWITCHES[name]: is_on}) if _SWITCHES[name] else request
+    if name == "pass-pipeline":
+        return replace(request, passes=(*request.passes, _pipeline(value if equals else (rest or [""]).pop(0))))
+    if name.startswith(("mlir-", "debug", "stats")):
+        raise UnsupportedFlag(f"unsupported: --{name} has no counterpart in a wheel's bindings")
+    return replace(request, passes=(*request.passes, PassRequest(name, value)))
+
+
+def _pipeline(text: str) -> PassRequest:
+    match = _PIPELINE_ANCHOR.fullmatch(text)
+    if match is None:
+        raise UnsupportedFlag(f"unsupported: a pipeline must begin at builtin.module or any, not {text!r}")
+    return PassRequest("pass-pipeline", pipeline=match["inner"].strip())
+
+
+def check_supported(request: OptRequest, compiler: Compiler) -> None:
+    """Raises UnsupportedFlag for the first thing that the wheel cannot do, before anything is run."""
+    if request.allow_unregistered_dialect and compiler.textual.refusal:
+        release = compiler.release
+        raise UnsupportedFlag(f"unsupported: -allow-unregistered-dialect has no binding in triton {release}")
+    manager = compiler.libtriton.ir.pass_manager(compiler.context())
+    for one in request.passes:
+        compiler.add(manager, one)
+
+
+def run(request: OptRequest, compiler: Compiler, text: str, tell: Progress = lambda phase: None) -> tuple[int, str]:
+    """Exit status and output, of an input's text. Diagnostics go to file descriptor 2, as MLIR writes them.
+
+    `tell` hears which phase begins, so that whoever watches knows where a crash happened. With
+    `verify_diagnostics`, descriptor 2 must be a regular file open for reading.
+    """
+    status, printed = 0, []
+    for first_line, chunk in _chunks(text, request.split_input_file):
+        ok, output = _process(request, compiler, chunk, first_line, tell)
+        status = status if ok else 1
+        printed.append(output)
+    return status, f"{SPLIT_MARKER}\n".join(printed)
+
+
+def _chunks(text: str, split: bool) -> Iterator[tuple[int, str]]:
+    """(number of its first line, text) of each module in the input."""
+    if not split:
+        yield 1, text
+        return
+    start = 0
+    for match in [*_SPLIT.finditer(text), None]:
+        end = match.start() if match else len(text)
+        yield text.count("\n", 0, start) + 1, text[start:end]
+        start = min(match.end() + 1, len(text)) if match else end
+
+
+def _process(request: OptRequest, compiler: Compiler, chunk: str, first_line: int, tell: Progress) -> tuple[bool, str]:
+    # Diagnostics must point at lines of the whole file.
+    padded = "\n" * (first_line - 1) + chunk
+    if not request.verify_diagnostics:
+        return _compile(request, compiler, padded, tell)
+    sys.stderr.flush()
+    start = os.fstat(2).st_size
+    _, output = _compile(request, compiler, padded, tell)
+    tell(DIAGNOSTICS)
+    log = os.pread(2, os.fstat(2).st_size - start, start).decode(errors="replace")
+    os.ftruncate(2, start)
+    os.lseek(2, start, os.SEEK_SET)
+    wrong = disagreements(expectations_of(chunk, first_line), diagnostics_of(log))
+    if wrong:
+        os.write(2, "".join(f"error: {sentence}\n" for sentence in wrong).encode())
+    return not wrong, output
+
+
+def _compile(request: OptRequest, compiler: Compiler, text: str, tell: Progress) -> tuple[bool, str]:
+    """Whether one module went through, and how it is printed then."""
+    ir = compiler.libtriton.ir
+    context = compiler.context()
+    if request.allow_unregistered_dialect:
+        compiler.textual.allow_unregistered_dialects(context)
+    if request.verify_diagnostics:
+        context.printOpOnDiagnostic(False)
+        # Below errors, nothing is reported unless one asks for it.
+        os.environ["MLIR_ENABLE_DIAGNOSTICS"] = "remarks"
+    manager = ir.pass_manager(context)
+    for one in request.passes:
+        compiler.add(manager, one)
+    tell(PARSE)
+    with _file_with(request, text) as path:
+        try:
+            module = ir.parse_mlir_module(path, context)
+            tell(PASSES)
+            if request.passes:
+                manager.run(module, "triton-opt")
+        except RuntimeError:  # what went wrong stands on stderr
+            return False, ""
+    return True, _printed(request, module)
+
+
+@contextmanager
+def _file_with(request: OptRequest, text: str) -> Iterator[str]:
+    """The path of a file with this text: the input itself, unless the text is a part of it."""
+    if request.input != "-" and not request.split_input_file:
+        yield request.input
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "stdin.mlir" if request.input == "-" else Path(request.input).name)
+        path.write_text(text, encoding="utf-8")
+        yield str(path)
+
+
+def _printed(request: OptRequest, module: object) -> str:
+    text: str = module.str() if request.debuginfo else module.str_nodebug()  # type: ignore[attr-defined]
+    return with_local_scope(text) if request.local_scope else text

@@ -1,0 +1,195 @@
+"""Pipelines given as text, where the wheel exports MLIR's own parser for them (3.7.0 on).
+
+No binding leads there, so it is called as C++ calls it, through ctypes. That leans on how objects are laid out
+and passed; a self-test, in a process of its own, must therefore succeed before anything trusts it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
+
+from harness.lit.exported import exported_symbols, pass_factories
+
+_PARSE = "_ZN4mlir17parsePassPipelineEN4llvm9StringRefERNS_13OpPassManagerERNS0_11raw_ostreamE"
+_REGISTER = "_ZN4mlir12registerPassERKSt8functionIFSt10unique_ptrINS_4PassESt14default_deleteIS2_EEvEE"
+_ERRORS = "_ZN4llvm4errsEv"
+_SET_NESTING = "_ZN4mlir13OpPassManager10setNestingENS0_7NestingE"
+_ALLOW_UNREGISTERED = "_ZN4mlir11MLIRContext25allowUnregisteredDialectsEb"
+_NEEDED = (_PARSE, _REGISTER, _ERRORS, _SET_NESTING, _ALLOW_UNREGISTERED)
+_IMPLICIT = 0  # OpPassManager::Nesting
+
+_MANAGER = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)
+
+# What the self-test runs, and what must become of it.
+_TEST_PIPELINE = "canonicalize{max-iterations=7},cse"
+_TEST_MODULE = "tt.func @f(%a: i32) -> i32 {\n %0 = arith.addi %a, %a : i32\n tt.return %a : i32\n}\n"
+
+
+class _StringRef(ctypes.Structure):
+    """llvm::StringRef: passed in two registers."""
+
+    _fields_ = (("data", ctypes.c_char_p), ("length", ctypes.c_size_t))
+
+
+class _Function(ctypes.Structure):
+    """libstdc++'s std::function. A factory takes no argument, so it is its own invoker: both get the place for
+    the result first."""
+
+    _fields_ = (
+        ("functor", ctypes.c_uint64 * 2),
+        ("manager", ctypes.c_void_p),
+        ("invoker", ctypes.c_void_p),
+    )
+
+
+@dataclass
+class TextualPipelines:
+    """The route of one process. `refusal` says why there is none; then nothing may be called."""
+
+    libtriton: ModuleType
+    refusal: str = ""
+    factories: tuple[str, ...] = ()
+    _library: Any = None
+    _registered: bool = False
+    _kept: list[Any] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, libtriton: ModuleType) -> TextualPipelines:
+        """Looks for the symbols and tests the route; a few tenths of a second."""
+        try:
+            symbols = exported_symbols(Path(str(libtriton.__file__)))
+        except (OSError, ValueError) as error:
+            return cls(libtriton, f"the wheel's library cannot be read: {error}")
+        if missing := sorted(set(_NEEDED) - set(symbols)):
+            return cls(libtriton, f"the wheel does not export {missing[0]}")
+        found = cls(libtriton, "", tuple(pass_factories(symbols)), ctypes.CDLL(str(libtriton.__file__)))
+        found.refusal = found._self_test()
+        return found
+
+    def add(self, manager: Any, pipeline: str) -> bool:
+        """Adds the passes of `pipeline` to a pass manager of the wheel; False where MLIR cannot read it, which it
+        then says on stderr. Raises RuntimeError where the route was refused."""
+        if self.refusal:
+            raise RuntimeError(self.refusal)
+        self._register()
+        address = _address(manager)
+        self._function(_SET_NESTING, None, ctypes.c_void_p, ctypes.c_int)(address, _IMPLICIT)
+        errors = self._function(_ERRORS, ctypes.c_void_p)()
+        parse = self._function(_PARSE, ctypes.c_bool, _StringRef, ctypes.c_void_p, ctypes.c_void_p)
+        text = pipeline.encode()
+        return bool(parse(_StringRef(text, len(text)), address, errors))
+
+    def allow_unregistered_dialects(self, context: Any) -> None:
+        """Raises RuntimeError where the route was refused."""
+        if self.refusal:
+            raise RuntimeError(self.refusal)
+        self._function(_ALLOW_UNREGISTERED, None, ctypes.c_void_p, ctypes.c_bool)(_address(context), True)
+
+    def _function(self, symbol: str, result: Any, *arguments: Any) -> Any:
+        function = self._library[symbol]
+        function.restype, function.argtypes = result, arguments
+        return function
+
+    def _register(self) -> None:
+        """Enters every pass into MLIR's registry, once for a process: the parser knows no other."""
+        if self._registered:
+            return
+        self._registered = True
+        manager = _MANAGER(_no_state)
+        self._kept.append(manager)
+        register = self._function(_REGISTER, None, ctypes.c_void_p)
+        for name in self.factories:
+            invoker = ctypes.cast(self._library[name], ctypes.c_void_p)
+            function = _Function((ctypes.c_uint64 * 2)(), ctypes.cast(manager, ctypes.c_void_p), invoker)
+            register(ctypes.byref(function))
+
+    def _self_test(self) -> str:
+        """Why the route cannot be trusted; "" when it can. A crash is a finding too: it happens to a child."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        reader, writer = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(reader)
+            _test_and_exit(self, writer)
+        os.close(writer)
+        with os.fdopen(reader, encoding="utf-8", errors="replace") as answer:
+            reason = answer.read()
+        _, status = os.waitpid(pid, 0)
+        if os.WIFSIGNALED(status):
+            return f"its self-test ended by signal {os.WTERMSIG(status)}"
+        return "" if reason == _GOOD else f"its self-test failed: {reason or 'it said nothing'}"
+
+
+_GOOD = "good"
+
+
+def _test_and_exit(route: TextualPipelines, writer: int) -> NoReturn:
+    """The child of a self-test: it answers through the pipe, and what the library prints is nobody's news."""
+    try:
+        silent = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silent, 1)
+        os.dup2(silent, 2)
+        try:
+            reason = _first_fault(route) or _GOOD
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+        os.write(writer, reason.encode())
+    finally:
+        os._exit(0)
+
+
+def _first_fault(route: TextualPipelines) -> str:
+    """What is wrong with the route, or ""."""
+    ir = route.libtriton.ir
+    context = ir.context()
+    ir.load_dialects(context)
+    manager = ir.pass_manager(context)
+    if not route.add(manager, _TEST_PIPELINE):
+        return f"{_TEST_PIPELINE} is not read"
+    printed = manager.get_pipeline_str()
+    if "max-iterations=7" not in printed or not printed.endswith(",cse)"):
+        return f"{_TEST_PIPELINE} is read as {printed}"
+    if route.add(ir.pass_manager(context), "no-such-pass") or route.add(ir.pass_manager(context), "cse{"):
+        return "a pipeline that is none is read"
+    module = _parsed(ir, context, _TEST_MODULE)
+    manager.run(module, "self-test")
+    if "arith.addi" in module.str_nodebug() or "tt.return" not in module.str_nodebug():
+        return "the passes it adds do not run"
+    route.allow_unregistered_dialects(context)
+    if "nobody.knows" not in _parsed(ir, context, '"nobody.knows"() : () -> ()\n').str_nodebug():
+        return "a dialect that is not registered is refused"
+    return ""
+
+
+def _parsed(ir: Any, context: Any, text: str) -> Any:
+    with tempfile.NamedTemporaryFile("w", suffix=".mlir") as file:
+        file.write(text)
+        file.flush()
+        return ir.parse_mlir_module(file.name, context)
+
+
+def _no_state(destination: int, source: int, operation: int) -> bool:
+    """std::function's manager for a functor without state: there is nothing to copy or destroy."""
+    return False
+
+
+def _address(wrapper: Any) -> int:
+    """Where the C++ object of a pybind11 or nanobind wrapper lies."""
+    head = id(wrapper) + object.__basicsize__
+    if type(type(wrapper)).__name__ == "pybind11_type":
+        address = ctypes.c_void_p.from_address(head).value
+    else:  # nanobind: an offset, then flags, of which the third says that the object lies right there
+        place = id(wrapper) + ctypes.c_int32.from_address(head).value
+        is_direct = ctypes.c_uint32.from_address(head + 4).value & 0b100
+        address = place if is_direct else ctypes.c_void_p.from_address(place).value
+    if not address:
+        raise RuntimeError("the wrapper holds no object")
+    return address
