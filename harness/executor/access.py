@@ -7,14 +7,17 @@ too are one strided copy for the whole batch.
 
 from __future__ import annotations
 
+import functools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from harness.executor import irregular
 from harness.executor.bounds import AccessType, aligned, as_affine_offset, raise_trap
 from harness.executor.native import gather
-from harness.executor.products import Shared, distinct
-from harness.executor.rows import Rows, Split, Windows, split_access, too_many_groups
+from harness.executor.products import Shared, Trimmed, distinct
+from harness.executor.rows import Rows, Split, Windows, fill_outside, ordered, room, split_access, too_many_groups
 from harness.executor.strided import Window, overlapping, window
 from harness.executor.values import Affine, Both, Box, Pointer, narrowed
 from harness.semantics.types import Array
@@ -35,23 +38,32 @@ def _check_rows(rows: Rows, split: Split, access: AccessType, pointer: Pointer, 
         raise_trap(pointer, mask, access, context)
 
 
-def load(pointer: Pointer, mask: Any, other: Array | None, access: AccessType, context: Any) -> Array:
-    """Elements at the pointers, (P|1, *dims); `other` (zero when None) where the mask is false."""
+def load(
+    pointer: Pointer, mask: Any, other: Array | None, access: AccessType, context: Any, terms: int | None = None
+) -> Array:
+    """Elements at the pointers, (P|1, *dims); `other` (zero when None) where the mask is false.
+
+    `terms` is the K axis of an operand of a matrix product."""
     simple = window(pointer, mask, access, None if mask is None else other)
     if simple is not None and (mask is None or other is None or other.shape[0] <= simple.programs):
         return _load_window(simple, mask, other, access, context)
+    gathered = irregular.load(pointer, mask, other, access, context, terms)
+    if gathered is not None:
+        return gathered
     if isinstance(mask, (Both, Box)) and too_many_groups(mask):
         mask = mask.array()
     split = split_access(as_affine_offset(pointer.offset), mask, access.extents, other if mask is not None else None)
+    axes = (*split.index_axes, *split.window_axes)
+    columns = bool(split.index_axes) and split.window_axes == (terms,) and split.strides[0] != access.dtype.itemsize
     whole = len(split.groups) == 1 and split.valid is None and split.groups[0].upper == split.window
     whole = whole and not any(split.groups[0].lower)
     rows = int(np.prod(split.row_shape))
     if whole:
-        result = context.pool.empty((*split.row_shape, *split.window), access.dtype)
+        result = room(split.row_shape, split.window, access, context, columns)
         windows = _windows(split.groups[0], split, access, pointer, mask, context)
         windows.read_into(result.reshape(rows, *split.window))
-        return _ordered(result, split)
-    full = context.pool.empty((*split.row_shape, *split.window), access.dtype)
+        return ordered(result, axes)
+    full = room(split.row_shape, split.window, access, context, columns)
     result = full.reshape(rows, *split.window)
     fill = _fill_rows(other, split, access)
     if split.valid is not None:
@@ -59,10 +71,62 @@ def load(pointer: Pointer, mask: Any, other: Array | None, access: AccessType, c
     else:
         for group in split.groups:
             _load_group(result, fill, group, split, access, pointer, mask, context)
-    return _ordered(full, split)
+    return ordered(full, axes)
 
 
-def load_shared(pointer: Pointer, mask: Any, other: Array | None, access: AccessType, context: Any) -> Array | Shared:
+def load_operand(
+    pointer: Pointer, mask: Any, other: Array | None, access: AccessType, context: Any, terms: int
+) -> Array | Shared | Trimmed:
+    """As `load_shared`, and without what the mask sets to zero for every program: a bound on the K axis `terms`."""
+    box = mask.box if isinstance(mask, Both) else mask
+    bounds = _common_bounds(box, terms) if isinstance(box, Box) else None
+    offset, extent = pointer.offset, access.extents[terms]
+    if bounds is None or not isinstance(offset, Affine) or (other is not None and other.any()):
+        return load_shared(pointer, mask, other, access, context, terms)
+    lower, upper = bounds
+    if not 0 < upper - lower < extent or (offset.rest is not None and offset.rest.shape[terms + 1] > 1):
+        return load_shared(pointer, mask, other, access, context, terms)
+    inner = _trimmed_box(box, terms, upper - lower)
+    inside = Both(inner, mask.bits) if isinstance(mask, Both) else inner
+    moved = Pointer(pointer.allocation, _trimmed_offset(offset, terms, lower, upper - lower))
+    operand = load_shared(moved, inside, None, _trimmed_access(access, terms, upper - lower), context, terms)
+    return Trimmed(operand, terms, lower, upper, extent)
+
+
+def _common_bounds(box: Box, axis: int) -> tuple[int, int] | None:
+    """The bounds on one axis, or None where programs differ or there are none."""
+    lower, upper = box.lower.get(axis), box.upper.get(axis)
+    if (lower is None and upper is None) or any(bound is not None and bound.size > 1 for bound in (lower, upper)):
+        return None
+    return (0 if lower is None else int(lower[0]), box.extents[axis] if upper is None else int(upper[0]))
+
+
+def _trimmed_box(box: Box, axis: int, extent: int) -> Box:
+    lower, upper = ({a: bound for a, bound in side.items() if a != axis} for side in (box.lower, box.upper))
+    return Box(_with(box.extents, axis, extent), lower, upper)
+
+
+def _trimmed_offset(offset: Affine, axis: int, lower: int, extent: int) -> Affine:
+    stride = offset.strides[axis]
+    strides = _with(offset.strides, axis, stride if extent > 1 else 0)
+    return offset.replaced(
+        base=offset.base + lower * stride, strides=strides, extents=_with(offset.extents, axis, extent)
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def _trimmed_access(access: AccessType, axis: int, extent: int) -> AccessType:
+    """The same object every time: what programs share is remembered by it."""
+    return replace(access, extents=_with(access.extents, axis, extent))
+
+
+def _with(numbers: tuple[int, ...], axis: int, number: int) -> tuple[int, ...]:
+    return (*numbers[:axis], number, *numbers[axis + 1 :])
+
+
+def load_shared(
+    pointer: Pointer, mask: Any, other: Array | None, access: AccessType, context: Any, terms: int | None = None
+) -> Array | Shared:
     """As `load`, but programs that read the same tile share it."""
     offset = pointer.offset
     columns = [] if not isinstance(offset, Affine) else [offset.base, *([] if offset.rest is None else [offset.rest])]
@@ -78,11 +142,11 @@ def load_shared(pointer: Pointer, mask: Any, other: Array | None, access: Access
     programs = max((column.shape[0] for column in columns), default=1)
     found = _sharing(columns, programs, access, context) if programs > 1 else None
     if found is None:
-        return load(pointer, mask, other, access, context)
+        return load(pointer, mask, other, access, context, terms)
     first, index = found
     # Row numbers of the narrowed access are those of the subset: a trap names the right program.
     here = context.subset(first)
-    return Shared(load(narrowed(pointer, first), narrowed(mask, first), other, access, here), index)
+    return Shared(load(narrowed(pointer, first), narrowed(mask, first), other, access, here, terms), index)
 
 
 def _sharing(columns: list[Array], programs: int, access: AccessType, context: Any) -> tuple[Array, Array] | None:
@@ -107,7 +171,7 @@ def _load_window(simple: Window, mask: Any, other: Array | None, access: AccessT
         return result
     full = tuple(mask.extents[a] if a in mask.lower or a in mask.upper else rows[a + 1] for a in range(len(rows) - 1))
     result = context.pool.empty((simple.programs, *full), access.dtype)
-    _fill_outside(result, other, simple.lower, simple.upper)
+    fill_outside(result, other, simple.lower, simple.upper)
     inner = result[(slice(None), *map(slice, simple.lower, simple.upper))]
     if len(simple.counts) == 1:
         np.copyto(inner, simple.view)
@@ -166,28 +230,11 @@ def _load_group(
         target[...] = 0 if padding is None else padding
     else:
         moved = _shifted(group, split)
-        _fill_outside(target, padding, group.lower, group.upper)
+        fill_outside(target, padding, group.lower, group.upper)
         window = tuple(slice(low, high) for low, high in zip(group.lower, group.upper, strict=True))
         _windows(moved, split, access, pointer, mask, context).read_into(target[(slice(None), *window)])
     if isinstance(chosen, np.ndarray):
         result[chosen] = target
-
-
-def _fill_outside(target: Array, padding: Array | None, lower: tuple[int, ...], upper: tuple[int, ...]) -> None:
-    """Fills what lies outside the window, axis by axis, without touching the inside."""
-    inner: list[slice] = [slice(None)]
-    for axis, (low, high) in enumerate(zip(lower, upper, strict=True)):
-        for part in (slice(0, low), slice(high, target.shape[axis + 1])):
-            if part.start < part.stop:
-                region = (*inner, part)
-                target[region] = 0 if padding is None else _part(padding, region)
-        inner.append(slice(low, high))
-
-
-def _part(padding: Array, region: tuple[slice, ...]) -> Array:
-    """The part of a padding (axes of extent 1 are broadcast) that fills `region` of the target."""
-    picks = tuple(slice(None) if padding.shape[axis] == 1 else part for axis, part in enumerate(region))
-    return padding[picks]
 
 
 def _load_valid_rows(
@@ -208,22 +255,13 @@ def _load_valid_rows(
     moved = _shifted(group, split)
     inner = result[(slice(None), *map(slice, group.lower, group.upper))]
     if fill is None or fill.size == 1:
-        _fill_outside(result, fill, group.lower, group.upper)
+        fill_outside(result, fill, group.lower, group.upper)
         _windows(_safe(moved, valid), split, access, pointer, mask, context).read_into(inner, valid, fill)
         return
     result[...] = fill
     chosen = np.flatnonzero(valid)
     picked = Rows(None, moved.starts[chosen], moved.lower, moved.upper)
     inner[chosen] = _windows(picked, split, access, pointer, mask, context).read()
-
-
-def _ordered(values: Array, split: Split) -> Array:
-    """(P, index axes, window axes) back in the tensor's order of axes."""
-    axes = (*split.index_axes, *split.window_axes)
-    if axes == tuple(range(len(axes))):
-        return values
-    inverse = np.argsort(axes)
-    return values.transpose(0, *(int(axis) + 1 for axis in inverse))
 
 
 def store(pointer: Pointer, values: Array, mask: Any, access: AccessType, context: Any) -> None:

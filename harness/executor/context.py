@@ -12,6 +12,7 @@ from harness.errors import Deadlock
 from harness.executor.api import ExecutorOptions, LaunchResult
 from harness.executor.memory import Memory
 from harness.executor.pool import Pool
+from harness.executor.products import Strip
 from harness.semantics.types import Array
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Context:
         "shadow",
         "sharing",
         "steps",
+        "strips",
     )
 
     def __init__(
@@ -73,12 +75,19 @@ class Context:
         self.sharing: dict[
             int, tuple[Array, Array] | None
         ] = {}  # per load that feeds a product: see access.load_shared
+        self.strips: dict[int, Strip] = {}
 
     def subset(self, chosen: Array) -> Context:
         """The context of the programs at these positions."""
         x, y, z = self.ids
         ids = (x[chosen], y[chosen], z[chosen])
-        return Context(ids, self.grid, self.memory, self.options, self.result, self.shadow, self.pause, self.pool)
+        part = Context(ids, self.grid, self.memory, self.options, self.result, self.shadow, self.pause, self.pool)
+        part.strips = self.strips
+        return part
+
+    def strip(self, access: object) -> Strip:
+        """Where the slices of K go that one load makes."""
+        return self.strips.setdefault(id(access), Strip())
 
     def program_of(self, row: int) -> tuple[int, int, int]:
         """The (x, y, z) of the program at position `row`; the first one for values that all programs share."""

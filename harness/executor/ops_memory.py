@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -138,6 +139,16 @@ def _to_memory(value: Any, type_: Attribute) -> Array:
     return values.astype(np.int8) if kind == "i1" else values
 
 
+def _loader(operation: Operation) -> Load:
+    """How the op loads: operands of matrix products are shared between programs, and trimmed."""
+    if not feeds_dot(operation):
+        return accesses.load
+    uses = {(use.operation.name, use.index) for use in operation.results[0].uses}
+    if len(extents(operation.results[0].type)) == 2 and uses in ({("tt.dot", 0)}, {("tt.dot", 1)}):
+        return functools.partial(accesses.load_operand, terms=1 if uses == {("tt.dot", 0)} else 0)
+    return accesses.load_shared
+
+
 # --- tt.load, tt.store ---------------------------------------------------------------------------------------
 
 
@@ -153,7 +164,7 @@ def _load(planner: Planner, operation: Operation) -> Step:
     access = _access(operation, "load", type_)
     boundary = tuple(get(operation, "boundaryCheck", ()))
     nan = get(operation, "padding") == PADDING_OPTION.values["nan"]
-    load = accesses.load_shared if feeds_dot(operation) else accesses.load
+    load = _loader(operation)
 
     def run(context: Context, frame: Frame) -> None:
         where, source = frame[pointer], None if mask is None else frame[mask]

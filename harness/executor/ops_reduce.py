@@ -12,7 +12,7 @@ from harness.errors import UnsupportedOp
 from harness.executor.context import Context
 from harness.executor.ops_control import run_blocks
 from harness.executor.plan import Frame, Planner, Step, op
-from harness.executor.products import Shared, lazy_product
+from harness.executor.products import Shared, Trimmed, lazy_product
 from harness.executor.types import element, extents, get
 from harness.executor.values import dense, spread
 from harness.ir import operand
@@ -254,10 +254,13 @@ def _dot(planner: Planner, operation: Operation) -> Step:
         frame[target] = dot_float(a, b, summed, precision)
 
     def lazy(_: Context, frame: Frame) -> None:
-        a, b = (
-            value if isinstance(value, Shared) else spread(dense(value), shape)
-            for value, shape in zip((frame[left], frame[right]), shapes, strict=True)
-        )
+        a, b = frame[left], frame[right]
+        rows, columns = shapes[0][0], shapes[1][1]
+        terms = shapes[0][1]
+        if isinstance(a, Trimmed) and isinstance(b, Trimmed) and a.agrees(b):
+            a, b, terms = a.operand, b.operand, a.upper - a.lower
+        a = a if isinstance(a, Shared) else spread(dense(a), (rows, terms))
+        b = b if isinstance(b, Shared) else spread(dense(b), (terms, columns))
         frame[target] = lazy_product(frame[accumulator], a, b, precision)
 
     if kind.startswith("i"):

@@ -15,7 +15,7 @@ import numpy as np
 from harness.semantics.dot import prepare_dot_operand
 from harness.semantics.types import Array
 
-_ENOUGH_K = 512  # terms after which a product is carried out
+_ENOUGH_K = 576  # terms after which a product is carried out: a 3x3 convolution of 64 channels is one
 
 
 class Shared:
@@ -32,6 +32,53 @@ class Shared:
 
 
 Operand = Union[Array, Shared]  # noqa: UP007
+
+
+@dataclass(frozen=True)
+class Trimmed:
+    """An operand of a product that a mask sets to zero outside `lower` <= index < upper along its K axis.
+
+    `operand` holds what is inside only. `axis` counts a tensor's axes, `extent` is the K axis's own.
+    """
+
+    operand: Operand
+    axis: int
+    lower: int
+    upper: int
+    extent: int
+
+    def array(self) -> Array:
+        inner = _expanded(self.operand)
+        shape = list(inner.shape)
+        shape[self.axis + 1] = self.extent
+        result = np.zeros(shape, inner.dtype)
+        result[(slice(None),) * (self.axis + 1) + (slice(self.lower, self.upper),)] = inner
+        return result
+
+    def agrees(self, other: Trimmed) -> bool:
+        """Whether the other operand of the product is zero for the same K: zero times zero adds nothing."""
+        return (self.lower, self.upper) == (other.lower, other.upper)
+
+
+class Strip:
+    """Room for slices of K one after the other: those of one product need not be put side by side any more."""
+
+    __slots__ = ("_array", "_used")
+
+    def __init__(self) -> None:
+        self._array: Array | None = None
+        self._used = 0
+
+    def next(self, terms: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """An array (terms, *shape) right behind the last one, or in a new place where that is full or of another
+        shape. Its contents are undefined."""
+        array = self._array
+        if array is None or array.shape[1:] != shape or array.dtype != dtype or self._used + terms > array.shape[0]:
+            # Pages that nobody touches cost nothing.
+            array = self._array = np.empty((max(_ENOUGH_K + terms, terms), *shape), dtype)
+            self._used = 0
+        first, self._used = self._used, self._used + terms
+        return array[first : self._used]
 
 
 @dataclass
@@ -78,9 +125,28 @@ def _alike(a: Operand, b: Operand) -> bool:
 def _concatenated(operands: list[Operand], axis: int) -> Operand:
     if len(operands) == 1:
         return operands[0]
-    rows = np.concatenate([_rows(operand) for operand in operands], axis=axis)
+    rows = _side_by_side([_rows(operand) for operand in operands], axis)
     first = operands[0]
     return Shared(rows, first.index) if isinstance(first, Shared) else rows
+
+
+def _side_by_side(parts: list[Array], axis: int) -> Array:
+    """The parts as one array: a view where they are slices of one array, each behind the last (see `Strip`)."""
+    first = parts[0]
+    step = first.strides[axis]
+    place = _address(first)
+    for part in parts:
+        follows = part.base is first.base and part.strides == first.strides and _address(part) == place
+        if first.base is None or not follows:
+            return np.concatenate(parts, axis=axis)
+        place += part.shape[axis] * step
+    shape = list(first.shape)
+    shape[axis] = sum(part.shape[axis] for part in parts)
+    return np.lib.stride_tricks.as_strided(first, shape, first.strides, writeable=False)
+
+
+def _address(array: Array) -> int:
+    return array.__array_interface__["data"][0]
 
 
 def _prepared(operand: Operand, precision: str) -> Operand:

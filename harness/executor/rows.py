@@ -3,12 +3,13 @@ NumPy views that read and write them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from harness.executor.bounds import typed
+from harness.executor.bounds import AccessType, typed
 from harness.executor.memory import Allocation
 from harness.executor.native import gather
 from harness.executor.strided import even_spacing, overlapping
@@ -307,3 +308,42 @@ class Windows:
             column[axis + 1] = extent
             index = index + (np.arange(extent, dtype=np.int64) * stride).reshape(column)
         memory[index.reshape(-1) // self.view.itemsize] = np.broadcast_to(values, index.shape).reshape(-1)
+
+
+# --- where loads go --------------------------------------------------------------------------------------------------
+
+
+def room(
+    rows: tuple[int, ...], window: tuple[int, ...], access: AccessType, context: Any, columns: bool = False
+) -> Array:
+    """An array (*rows, *window) to load into. `columns`: slices of K, whose neighbours do not adjoin in memory, that
+    a product is going to put side by side."""
+    if not columns:
+        return context.pool.empty((*rows, *window), access.dtype)
+    slices = context.strip(access).next(window[0], rows, access.dtype)
+    return slices.transpose(*range(1, slices.ndim), 0)
+
+
+def ordered(values: Array, axes: Sequence[int]) -> Array:
+    """(P, axes of the tensor in the order of `axes`) back in the tensor's own order."""
+    if all(axis == number for number, axis in enumerate(axes)):
+        return values
+    inverse = sorted(range(len(axes)), key=axes.__getitem__)
+    return values.transpose(0, *(axis + 1 for axis in inverse))
+
+
+def fill_outside(target: Array, padding: Array | None, lower: tuple[int, ...], upper: tuple[int, ...]) -> None:
+    """Fills what lies outside the window, axis by axis, without touching the inside."""
+    inner: list[slice] = [slice(None)]
+    for axis, (low, high) in enumerate(zip(lower, upper, strict=True)):
+        for part in (slice(0, low), slice(high, target.shape[axis + 1])):
+            if part.start < part.stop:
+                region = (*inner, part)
+                target[region] = 0 if padding is None else _part(padding, region)
+        inner.append(slice(low, high))
+
+
+def _part(padding: Array, region: tuple[slice, ...]) -> Array:
+    """The part of a padding (axes of extent 1 are broadcast) that fills `region` of the target."""
+    picks = tuple(slice(None) if padding.shape[axis] == 1 else part for axis, part in enumerate(region))
+    return padding[picks]

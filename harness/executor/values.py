@@ -5,7 +5,8 @@ tensor is one of
 
 * an array of shape (P|1, *dims) where each dim is the type's extent or 1 (a broadcast not yet carried out),
 * `Affine`: an integer tensor kept as base + sum(stride * index) + irregular rest,
-* `Shared`, `Product` (see `products`): tiles that programs share, and products not carried out yet,
+* `Shared`, `Trimmed`, `Product` (see `products`): tiles that programs share, operands of products that are zero in
+  part, and products not carried out yet,
 * `Box`: an i1 tensor that is true inside an axis-aligned box, its bounds per program,
 * `Both`: an i1 tensor that is true inside a box where an array over other axes is true too,
 * `Pointer`: an allocation and a byte offset (any of the integer forms).
@@ -23,7 +24,7 @@ import numpy as np
 
 from harness.errors import UnsupportedOp
 from harness.executor.memory import Allocation
-from harness.executor.products import Product, Shared
+from harness.executor.products import Product, Shared, Trimmed
 from harness.semantics.types import Array
 
 
@@ -232,7 +233,7 @@ class Descriptor:
     padding: str = "zero"
 
 
-Value = Union[Array, Affine, Both, Box, Pointer, BlockPointer, Descriptor, Shared, Product]  # noqa: UP007
+Value = Union[Array, Affine, Both, Box, Pointer, BlockPointer, Descriptor, Shared, Trimmed, Product]  # noqa: UP007
 
 
 def dense(value: Any, dtype: np.dtype[Any] | None = None) -> Array:
@@ -242,7 +243,7 @@ def dense(value: Any, dtype: np.dtype[Any] | None = None) -> Array:
     if isinstance(value, Affine):
         values = value.array()
         return values if dtype is None else values.astype(dtype)
-    if isinstance(value, (Both, Box, Product, Shared)):
+    if isinstance(value, (Both, Box, Product, Shared, Trimmed)):
         return value.array()
     if isinstance(value, Pointer):
         return dense(value.address())
@@ -264,7 +265,7 @@ def narrowed(value: Any, chosen: Array) -> Any:
         return value if value.shape[0] == 1 else value[chosen]
     if isinstance(value, Shared):
         return Shared(value.rows, value.index[chosen])
-    if isinstance(value, Product):
+    if isinstance(value, (Product, Trimmed)):
         return narrowed(value.array(), chosen)
     if isinstance(value, Affine):
         rest = None if value.rest is None else narrowed(value.rest, chosen)

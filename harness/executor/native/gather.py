@@ -30,9 +30,15 @@ _FLOATS: dict[str, Any] = {"f4": ir.FloatType(), "f8": ir.DoubleType()}
 
 
 def read_rows(
-    memory: Array, starts: Array, valid: Array | None, target: Array, strides: Sequence[int], fill: Array | None = None
+    memory: Array,
+    starts: Array,
+    valid: Array | None,
+    target: Array,
+    strides: Sequence[int],
+    fill: Array | None = None,
+    shift: int = 0,
 ) -> None:
-    """target[row, i, j, ...] = the element at memory[starts[row] + i * strides[0] + j * strides[1] + ...].
+    """target[row, i, j, ...] = the element at memory[shift + starts[row] + i * strides[0] + j * strides[1] + ...].
 
     memory   (bytes,) uint8
     starts   (rows,) int64
@@ -43,7 +49,7 @@ def read_rows(
     starts, valid = _flat(starts, np.int64), None if valid is None else _flat(valid, np.bool_)
     window = _window(target.shape[1:], strides, target.strides[1:])
     _reader(target.itemsize, len(window) // 3)(
-        memory.ctypes.data, _address(starts), _address(valid), starts.size, target.ctypes.data, target.strides[0],
+        _address(memory) + shift, _address(starts), _address(valid), starts.size, _address(target), target.strides[0],
         bits, *window,
     )  # fmt: skip
 
@@ -56,7 +62,7 @@ def write_rows(memory: Array, starts: Array, valid: Array | None, values: Array,
     starts, valid = _flat(starts, np.int64), None if valid is None else _flat(valid, np.bool_)
     window = _window(values.shape[1:], strides, values.strides[1:])
     _writer(values.itemsize, len(window) // 3)(
-        memory.ctypes.data, _address(starts), _address(valid), starts.size, values.ctypes.data, values.strides[0],
+        _address(memory), _address(starts), _address(valid), starts.size, _address(values), values.strides[0],
         *window,
     )  # fmt: skip
 
@@ -75,9 +81,19 @@ def add_rows(
     # Elements next to each other are added at once: nobody else's are among them.
     window = _window(values.shape[1:], strides, values.strides[1:], behind[1:])
     _adder(values.dtype.str[1:], len(window) // 4, old is not None)(
-        memory.ctypes.data, _address(starts), _address(valid), starts.size, values.ctypes.data, values.strides[0],
-        0 if old is None else old.ctypes.data, behind[0], *window,
+        _address(memory), _address(starts), _address(valid), starts.size, _address(values), values.strides[0],
+        _address(old), behind[0], *window,
     )  # fmt: skip
+
+
+def span(starts: Array, valid: Array | None) -> tuple[int, int, int]:
+    """The least of the valid starts, the greatest, and all their bits or'ed. The least is above the greatest where
+    none is valid."""
+    found = np.empty(3, np.int64)
+    starts, valid = _flat(starts, np.int64), None if valid is None else _flat(valid, np.bool_)
+    _spanner()(0, _address(starts), _address(valid), starts.size, _address(found))
+    least, greatest, bits = found.tolist()
+    return least, greatest, bits
 
 
 def worth_it(shape: Sequence[int]) -> bool:
@@ -98,7 +114,7 @@ def _flat(values: Array, dtype: Any) -> Array:
 
 
 def _address(values: Array | None) -> int:
-    return 0 if values is None else values.ctypes.data
+    return 0 if values is None else values.__array_interface__["data"][0]
 
 
 def _window(extents: Sequence[int], *strides: Sequence[int]) -> list[int]:
@@ -229,6 +245,28 @@ def _memmove(module: ir.Module) -> ir.Function:
         return known
     type_ = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, I64, ir.IntType(1)])
     return ir.Function(module, type_, name)
+
+
+@functools.cache
+def _spanner() -> engine.Function:
+    rows = _Rows("span", 1, 0, 0)
+    builder = rows.builder
+    limits = ((1 << 63) - 1, -(1 << 63), 0)
+    least, greatest, bits = found = [builder.alloca(I64) for _ in limits]
+    for place, value in zip(found, limits, strict=True):
+        builder.store(number(value), place)
+
+    def valid(_: Any, start: Any) -> None:
+        for place, sign in ((least, "<"), (greatest, ">")):
+            known = builder.load(place, typ=I64)
+            builder.store(builder.select(builder.icmp_signed(sign, start, known), start, known), place)
+        builder.store(builder.or_(builder.load(bits, typ=I64), start), bits)
+
+    rows.each_row(valid)
+    for index, place in enumerate(found):
+        target = rows.pointer(rows.scalars[0], (number(index), number(8)))
+        builder.store(builder.load(place, typ=I64), target)
+    return rows.compiled()
 
 
 @functools.cache
