@@ -22,7 +22,8 @@ _REGISTER = "_ZN4mlir12registerPassERKSt8functionIFSt10unique_ptrINS_4PassESt14d
 _ERRORS = "_ZN4llvm4errsEv"
 _SET_NESTING = "_ZN4mlir13OpPassManager10setNestingENS0_7NestingE"
 _ALLOW_UNREGISTERED = "_ZN4mlir11MLIRContext25allowUnregisteredDialectsEb"
-_NEEDED = (_PARSE, _REGISTER, _ERRORS, _SET_NESTING, _ALLOW_UNREGISTERED)
+_ADD_PASS = "_ZN4mlir13OpPassManager7addPassESt10unique_ptrINS_4PassESt14default_deleteIS2_EE"
+_NEEDED = (_PARSE, _REGISTER, _ERRORS, _SET_NESTING, _ALLOW_UNREGISTERED, _ADD_PASS)
 _IMPLICIT = 0  # OpPassManager::Nesting
 
 _MANAGER = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)
@@ -85,6 +86,24 @@ class TextualPipelines:
         parse = self._function(_PARSE, ctypes.c_bool, _StringRef, ctypes.c_void_p, ctypes.c_void_p)
         text = pipeline.encode()
         return bool(parse(_StringRef(text, len(text)), address, errors))
+
+    def printed_passes(self, context: Any) -> list[str]:
+        """Every pass that can be given as text, as a pass manager prints it with its defaults.
+
+        Raises RuntimeError where the route was refused.
+        """
+        if self.refusal:
+            raise RuntimeError(self.refusal)
+        return [self._printed(name, context) for name in self.factories]
+
+    def _printed(self, factory: str, context: Any) -> str:
+        manager = self.libtriton.ir.pass_manager(context)
+        address = _address(manager)
+        self._function(_SET_NESTING, None, ctypes.c_void_p, ctypes.c_int)(address, _IMPLICIT)
+        made = ctypes.c_void_p()  # a std::unique_ptr, which its caller holds; the pass manager then empties it
+        self._function(factory, ctypes.c_void_p, ctypes.c_void_p)(ctypes.byref(made))
+        self._function(_ADD_PASS, None, ctypes.c_void_p, ctypes.c_void_p)(address, ctypes.byref(made))
+        return manager.get_pipeline_str()
 
     def allow_unregistered_dialects(self, context: Any) -> None:
         """Raises RuntimeError where the route was refused."""
@@ -159,6 +178,8 @@ def _first_fault(route: TextualPipelines) -> str:
         return f"{_TEST_PIPELINE} is read as {printed}"
     if route.add(ir.pass_manager(context), "no-such-pass") or route.add(ir.pass_manager(context), "cse{"):
         return "a pipeline that is none is read"
+    if not any("cse" in printed for printed in route.printed_passes(context)):
+        return "its passes cannot be listed"
     module = _parsed(ir, context, _TEST_MODULE)
     manager.run(module, "self-test")
     if "arith.addi" in module.str_nodebug() or "tt.return" not in module.str_nodebug():
