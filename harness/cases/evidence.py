@@ -35,7 +35,7 @@ class Mismatch:
     Values are text (repr of the element), so that int64 and fp8 alike survive JSON.
     `error_shape` is one phrase: "one element", "tail of each row", "every 7th column",
     "a tile", "everything", "still poison", "shifted by 7".
-    `writers` are program ids (x, y, z) that wrote the first mismatching elements.
+    `writers` are program ids (x, y, z) that wrote mismatching elements: a few, from the first to the last.
     """
 
     wrong: int

@@ -13,15 +13,16 @@ from harness.cases.evidence import Evidence, Failure, Verdict
 from harness.cases.loading import CaseSummary
 from harness.cases.location import SourceLocation
 from harness.collection.execution import LIT_TARGET, Execution
-from harness.collection.failure_text import failure_text
 from harness.collection.settings import Settings
 from harness.errors import CaseError, EnvironmentFailed
-from harness.reports import junit_properties
+from harness.gate import Gate
+from harness.reports import RunInfo, failure_text, folder_name, junit_properties
 from harness.reports.record import encode_verdict
 from harness.verdicts import ABSENT, classify
 
 EXECUTION: pytest.StashKey[Execution] = pytest.StashKey()
 SETTINGS: pytest.StashKey[Settings] = pytest.StashKey()
+GATE: pytest.StashKey[Gate | None] = pytest.StashKey()  # None without --gate
 
 # A report's attribute, which travels from xdist's workers to the process that keeps the record.
 VERDICT = "harness_verdict"
@@ -53,7 +54,7 @@ class KernelFile(pytest.File):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, (CaseError, EnvironmentFailed)):
-            return str(excinfo.value)
+            return self.config.stash[SETTINGS].relative(str(excinfo.value))
         return super().repr_failure(excinfo)
 
 
@@ -84,9 +85,13 @@ class KernelItem(pytest.Item):
         self.verdict = verdict = self._run()
         self.user_properties.extend(junit_properties(verdict))
         self._show_output(verdict.evidence.output)
+        gate = self.config.stash[GATE]
+        known = gate.expects(verdict) if gate and verdict.is_failure else None
+        if known:
+            # As pytest's own: a failure that is expected, and listed as such, is nobody's alarm.
+            raise pytest.xfail.Exception(str(known))
         if verdict.is_failure:
-            text = failure_text(verdict, self.config.stash[SETTINGS], verbose=self.config.option.verbose > 0)
-            raise CaseFailed(verdict, text)
+            raise CaseFailed(verdict, self._story(verdict))
         if verdict.outcome != "pass":
             raise pytest.skip.Exception(verdict.summary, _use_item_location=True)
 
@@ -95,6 +100,15 @@ class KernelItem(pytest.Item):
             return self.config.stash[EXECUTION].run(self.nodeid, self.path, self.summary, self.target)
         failure = Failure("collect", ABSENT, self.summary.absent, self.summary.where)
         return classify(Evidence(self.nodeid, self.target, failure=failure))
+
+    def _story(self, verdict: Verdict) -> str:
+        """What failed, and how to run it again and look at it, with paths from where node ids start."""
+        settings = self.config.stash[SETTINGS]
+        text = failure_text(verdict, verbose=self.config.option.verbose > 0)
+        lines = [text, f"rerun:     {RunInfo(rerun=settings.rerun).rerun_command(verdict.case)}"]
+        if verdict.evidence.artifacts:
+            lines.append(f"look at:   {settings.report_folder / 'failures' / folder_name(verdict.case)}")
+        return settings.relative("\n".join(lines))
 
     def _show_output(self, text: str) -> None:
         """What the case printed: with the failure if there is one, or at once under `-s`."""
@@ -111,7 +125,8 @@ class KernelItem(pytest.Item):
         if shown.reprcrash is not None:  # what pytest's short summary and its JUnit file print
             shown.reprcrash.path = str(self.path)
             shown.reprcrash.lineno = self.summary.where.line
-            shown.reprcrash.message = f"{verdict.bucket} at {verdict.stage}: {verdict.summary}"
+            summary = self.config.stash[SETTINGS].relative(verdict.summary)
+            shown.reprcrash.message = f"{verdict.bucket} at {verdict.stage}: {summary}"
         return shown
 
     def reportinfo(self) -> tuple[Path, int, str]:
@@ -134,9 +149,9 @@ def failed_file(report: pytest.CollectReport, targets: tuple[str, ...]) -> Verdi
     return classify(Evidence(report.nodeid, targets[0], "collect", failure=failure))
 
 
-def lost_case(node_id: str, target: str) -> Verdict:
+def lost_case(node_id: str, target: str, worker: str) -> Verdict:
     """The verdict on a case whose pytest process died under it."""
-    failure = Failure("", "EnvironmentFailed", "the pytest worker died while it ran this case")
+    failure = Failure("", "EnvironmentFailed", f"the pytest worker {worker} died while it ran this case")
     return classify(Evidence(node_id, target, failure=failure))
 
 

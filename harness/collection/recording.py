@@ -24,7 +24,10 @@ WORKER_COLLECTED, WORKER_SELECTED = "harness_collected", "harness_selected"
 
 @dataclass(eq=False)  # pytest keeps plugins in sets
 class Recording:
-    """A plugin: hears of every result, and at the end writes the report, applies the gate, prints the table."""
+    """A plugin: hears of every result, and at the end writes the report, applies the gate, prints the table.
+
+    lost  a sentence for each of xdist's workers that died over a case
+    """
 
     config: pytest.Config
     settings: Settings
@@ -32,6 +35,7 @@ class Recording:
     collected: set[str] = field(default_factory=set)
     selected: set[str] = field(default_factory=set)
     broken: list[Verdict] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
     recorder: Recorder | None = None
     record: Record | None = None
     trouble: str = ""
@@ -75,7 +79,7 @@ class Recording:
         if encoded is not None:
             self._add(decode_verdict(encoded))
         elif report.failed and self._is_case(report.nodeid):
-            self._add(lost_case(report.nodeid, self._target_of(report.nodeid)))
+            self._lose(report)
         elif report.failed:
             self.ordinary_failures += 1
 
@@ -95,8 +99,9 @@ class Recording:
         if self.record is None:
             return
         terminalreporter.section("kernel cases")
-        folder = str(self.settings.report_folder).removeprefix(f"{self.settings.root}/")
-        terminalreporter.write_line(terminal_table(self.record, folder=folder))
+        # pytest has told of each failure above, and names them once more below.
+        table = terminal_table(self.record, folder=str(self.settings.report_folder), failures=False)
+        terminalreporter.write_line(self.settings.relative(table))
 
     def _start(self) -> None:
         if self.recorder is not None:
@@ -109,7 +114,7 @@ class Recording:
         )
         shutil.rmtree(self.settings.report_folder / RUNNING, ignore_errors=True)
         try:
-            self.recorder = Recorder.start(self.settings.report_folder, run)
+            self.recorder = Recorder.start(self.settings.report_folder, run, root=self.settings.root)
         except HarnessError as error:
             raise pytest.UsageError(str(error)) from error
 
@@ -117,6 +122,29 @@ class Recording:
         self._start()
         assert self.recorder is not None
         self.recorder.add(verdict)
+
+    def _lose(self, report: pytest.TestReport) -> None:
+        """The worker died over the case; one that had given its result already keeps it."""
+        worker = getattr(getattr(report, "node", None), "gateway", None)
+        name = getattr(worker, "id", "?")
+        known = self.recorder.verdicts if self.recorder else []
+        if any(verdict.case == report.nodeid for verdict in known):
+            self.lost.append(f"worker {name} died after {report.nodeid} had its result, which pytest counts as failed")
+            return
+        self.lost.append(f"1 lost with worker {name}: {report.nodeid}")
+        self._add(lost_case(report.nodeid, self._target_of(report.nodeid), name))
+
+    def _notes(self, recorded: set[str]) -> list[str]:
+        """Why the table and pytest's own counts differ, where they do."""
+        notes = list(self.lost)
+        if self.broken:
+            count = len(self.broken)
+            files = "is a file" if count == 1 else "are files"
+            notes.append(f"{count} of the failures {files} whose cases cannot be listed: an error in pytest's counts")
+        unheard = len(self.selected - recorded)
+        if unheard:
+            notes.append(f"{unheard} of {len(self.selected)} cases have no result")
+        return notes
 
     def _owes_a_gate(self, exitstatus: int) -> bool:
         """A gate with nothing to judge is red for every line, unless pytest did not come so far."""
@@ -131,12 +159,16 @@ class Recording:
         recorded = {verdict.case for verdict in self.recorder.verdicts}
         interrupted = exitstatus == pytest.ExitCode.INTERRUPTED or not self.selected <= recorded
         self.record = self.recorder.finish(
-            self.gate, self._scope(), strict=self.settings.strict, interrupted=interrupted
+            self.gate,
+            self._scope(),
+            strict=self.settings.strict,
+            interrupted=interrupted,
+            notes=self._notes(recorded),
         )
         shutil.rmtree(self.settings.report_folder / RUNNING, ignore_errors=True)
 
     def _scope(self) -> Scope:
-        hidden = self._listed_in_broken_files()
+        hidden = self._listed_in_broken_files() | {verdict.case for verdict in self.broken}
         return Scope(
             frozenset(self.collected | self.selected | hidden),
             frozenset(self.selected | hidden),

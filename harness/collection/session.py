@@ -13,6 +13,7 @@ from harness.cases.lit_case import is_lit_file, lit_files
 from harness.cases.loading import case_files, is_case_file
 from harness.collection.cases import (
     EXECUTION,
+    GATE,
     SETTINGS,
     VERDICT,
     KernelFile,
@@ -48,11 +49,12 @@ class KernelCases:
         execution = Execution(settings)
         config.stash[SETTINGS] = settings
         config.stash[EXECUTION] = execution
+        config.stash[GATE] = gate = _load_gate(settings)
         _declare_marks(config, settings)
         recording = None
         if not hasattr(config, "workerinput"):
             _check_targets(settings)
-            recording = Recording(config, settings, _load_gate(settings))
+            recording = Recording(config, settings, gate)
             config.pluginmanager.register(recording, "harness-recording")
         return cls(config, settings, execution, recording)
 

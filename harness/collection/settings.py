@@ -72,6 +72,10 @@ class Settings:
         """Whether the folder of case files that `path` lies in is one of lit cases."""
         return self.folder_of(path) in self.lit_paths
 
+    def relative(self, text: str) -> str:
+        """The text with the paths in it written from the root, as node ids are."""
+        return text.replace(f"{self.root}/", "")
+
     @property
     def rerun(self) -> tuple[str, ...]:
         """The options that running one case again needs: those that are not the default."""

@@ -121,6 +121,11 @@ class Gate:
         """How `case` is listed as failing, if it is."""
         return next((entry.known for entry in self.entries if entry.known and entry.matches(case)), None)
 
+    def expects(self, verdict: Verdict) -> KnownFailure | None:
+        """The known failure that the verdict is, if it is one."""
+        known = self.known_failure(verdict.case)
+        return known if known and _is_as_known(verdict, known) else None
+
     def _indexed(self) -> tuple[dict[str, list[Entry]], list[Entry]]:
         exact: dict[str, list[Entry]] = {}
         for entry in self.entries:
@@ -224,13 +229,16 @@ def _judge_known(
     if verdict.outcome == "pass":
         message = f"passes now, and the line says it {known}; take the line up with `harness allow`"
         return [Problem("fixed", case, entry.line, message)]
-    same_stage = known.stage in ("", verdict.stage)
-    if verdict.bucket == known.bucket and same_stage:
+    if _is_as_known(verdict, known):
         result.known_failures.append(case)
         return []
     place = f" at {known.stage}" if known.stage else ""
     message = f"moved from {known.bucket}{place} to {_brief(verdict)}"
     return [Problem("moved", case, entry.line, message)]
+
+
+def _is_as_known(verdict: Verdict, known: KnownFailure) -> bool:
+    return verdict.bucket == known.bucket and known.stage in ("", verdict.stage)
 
 
 def _brief(verdict: Verdict) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,9 @@ Program = tuple[int, int, int]
 # (storage name, byte offsets in the storage) -> the programs that wrote those bytes.
 Writers = Callable[[str, Sequence[int]], Sequence[Program]]
 
-_ASKED_FOR_WRITERS = 8
+# Of the wrong elements, evenly spread: how many are asked who wrote them, and how many writers are named.
+_ASKED_FOR_WRITERS = 4096
+_NAMED_WRITERS = 8
 # Upper ends of the histogram's classes, in ulp.
 _CLASSES = ((0, "0"), (1, "1"), (2, "2"), (4, "3-4"), (8, "5-8"), (16, "9-16"), (64, "17-64"), (1024, "65-1024"))
 
@@ -189,15 +192,23 @@ def _mismatch(
         max_relative=_largest(difference.relative[difference.wrong]),
         max_ulp=_largest(difference.ulp[difference.wrong]),
         error_shape=describe(got, want, mask.reshape(one.buffer.shape), one.buffer),
-        writers=_writers_of(one, wrong[:_ASKED_FOR_WRITERS], writers),
+        writers=_writers_of(one, wrong, writers),
     )
 
 
 def _writers_of(one: AllocatedBuffer, wrong: np.ndarray, writers: Writers | None) -> tuple[Program, ...]:
     if writers is None:
         return ()
-    offsets = element_numbers(one.buffer).reshape(-1)[wrong] * one.buffer.dtype.itemsize
-    return tuple(writers(one.storage.name, [int(offset) for offset in offsets]))
+    asked = _spread(wrong, _ASKED_FOR_WRITERS)
+    offsets = element_numbers(one.buffer).reshape(-1)[asked] * one.buffer.dtype.itemsize
+    return tuple(_spread(writers(one.storage.name, offsets.tolist()), _NAMED_WRITERS))
+
+
+def _spread(items: Any, most: int) -> list[Any]:
+    """At most so many of the items, evenly spread, the first and the last among them."""
+    if len(items) <= most:
+        return list(items)
+    return [items[i * (len(items) - 1) // (most - 1)] for i in range(most)]
 
 
 def _largest(values: np.ndarray) -> float:

@@ -13,6 +13,7 @@ names the folder in `Evidence.artifacts`; the recorder moves it into the report.
 
 from harness.reports.artifacts import BufferArtifact, FailureArtifacts, folder_name
 from harness.reports.compare import Baseline, Past, compare
+from harness.reports.failure_text import failure_text
 from harness.reports.html import html_page
 from harness.reports.journal import Journal, assemble
 from harness.reports.junit import junit_properties, junit_xml
@@ -35,6 +36,7 @@ __all__ = [
     "RunInfo",
     "assemble",
     "compare",
+    "failure_text",
     "folder_name",
     "html_page",
     "junit_properties",

@@ -7,7 +7,7 @@
     error.txt            the message, the traceback and the tail of the log
     verdict.json         the verdict with all its evidence
     versions.json        what ran, by version
-    rerun.sh             the command that runs this case again
+    rerun.sh             runs this case again, from wherever it is called
 
 Reading it back needs torch and nothing of Triton.
 """
@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,7 +46,10 @@ class BufferArtifact:
 @dataclass
 class FailureArtifacts:
     """What the executing side knows about a failure. Parts left empty are not written, so that it can be
-    saved again as more becomes known: what is on disk survives the death of the process."""
+    saved again as more becomes known: what is on disk survives the death of the process.
+
+    command, root  what runs the case again, and the folder to do it in, as seen from the failure folder
+    """
 
     kernel: str = ""
     ttir: str = ""
@@ -53,6 +58,7 @@ class FailureArtifacts:
     error: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     command: str = ""
+    root: str = "."
     buffers: list[BufferArtifact] = field(default_factory=list)
 
     def save(self, folder: Path, largest_buffer: int = LARGEST_BUFFER) -> None:
@@ -62,6 +68,8 @@ class FailureArtifacts:
         for name, text in self._texts().items():
             if text:
                 write_text(folder / name, text)
+        if self.command:
+            (folder / "rerun.sh").chmod(0o755)
         omitted = []
         for buffer in self.buffers:
             omitted += _save_buffer(buffer, folder / "buffers", largest_buffer)
@@ -93,8 +101,14 @@ class FailureArtifacts:
             f"last-{_slug(self.last_ir_stage or 'ir')}.mlir": self.last_ir,
             "error.txt": self.error,
             "versions.json": json.dumps(self.versions, indent=1) + "\n" if self.versions else "",
-            "rerun.sh": f"#!/bin/sh\n{self.command}\n" if self.command else "",
+            "rerun.sh": _script(self.command, self.root) if self.command else "",
         }
+
+
+def _script(command: str, root: str) -> str:
+    """A shell script for the command, whose Python is the one that runs now, whatever the caller's PATH says."""
+    python = shlex.quote(str(Path(sys.executable).parent))
+    return f'#!/bin/sh\ncd "$(dirname "$0")"/{shlex.quote(root)} || exit\nPATH={python}:$PATH\n{command}\n'
 
 
 def folder_name(case: str) -> str:

@@ -31,6 +31,7 @@ def merge(records: Sequence[Record]) -> Record:
         interrupted=any(record.interrupted for record in records),
         void=list(dict.fromkeys(reason for record in records for reason in record.void)),
         troubles=[trouble for record in records for trouble in record.troubles],
+        notes=[note for record in records for note in record.notes],
         verdicts=unique_verdicts(verdict for record in records for verdict in record.verdicts),
         comparison=_merged_comparison(records),
         gate=_merged_gate(records),

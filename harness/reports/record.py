@@ -75,6 +75,7 @@ class Record:
     interrupted  the run ended before its cases did: Ctrl-C, -x, or a death from outside
     void         what changed under the run; when not empty every verdict is void
     troubles     what could not be written down while the run went on, a sentence each
+    notes        where pytest counts otherwise, and why: lost workers, files without cases, cases that never ran
     comparison   None where there is no earlier report to compare with
     gate         None where no gate was asked for
     """
@@ -86,6 +87,7 @@ class Record:
     interrupted: bool = False
     void: list[str] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     comparison: Comparison | None = None
     gate: GateResult | None = None

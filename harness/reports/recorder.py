@@ -10,20 +10,22 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-from harness.cases.evidence import Evidence, Verdict
+from harness.cases.evidence import Verdict
 from harness.errors import UsageError
 from harness.gate import Gate, Scope
 from harness.reports.artifacts import FailureArtifacts, folder_name
 from harness.reports.codec import encode
 from harness.reports.compare import Baseline, compare
+from harness.reports.failure_text import failure_text
 from harness.reports.html import html_page
 from harness.reports.journal import Journal, assemble, run_of_journal, void_if_changed
 from harness.reports.junit import junit_xml
@@ -36,7 +38,10 @@ JOURNAL, RECORD, BASELINE, FAILURES = "journal.jsonl", "record.json", "baseline.
 
 @dataclass
 class Recorder:
-    """One run being recorded: `start`, `add` each verdict as it comes, `finish`."""
+    """One run being recorded: `start`, `add` each verdict as it comes, `finish`.
+
+    root  the folder that node ids start from
+    """
 
     folder: Path
     run: RunInfo
@@ -44,25 +49,32 @@ class Recorder:
     journal: Journal
     baseline: Baseline
     fingerprint: Callable[[], Fingerprint]
+    root: Path = field(default_factory=Path.cwd)
     started: float = field(default_factory=time.monotonic)
     verdicts: list[Verdict] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
 
     @classmethod
     def start(
-        cls, folder: Path, run: RunInfo, fingerprint: Callable[[], Fingerprint] = take_fingerprint
+        cls,
+        folder: Path,
+        run: RunInfo,
+        fingerprint: Callable[[], Fingerprint] = take_fingerprint,
+        root: Path | None = None,
     ) -> Recorder:
         """Takes the fingerprint and opens the journal; an earlier run that died is put into the baseline first.
 
         `fingerprint` is called at the start and at the end; give one that names further toolchains where
-        an external compiler takes part. Raises UsageError where the folder cannot be written.
+        an external compiler takes part. `root` is where node ids start, by default the working directory.
+        Raises UsageError where the folder cannot be written.
         """
         run = run if run.started else replace(run, started=datetime.now(timezone.utc).isoformat(timespec="seconds"))
         baseline = _baseline_with_the_dead(folder)
         before = fingerprint()
+        _hide_from_git(folder)
         journal = Journal.create(folder / JOURNAL, run, before)
         _clear_failures(folder / FAILURES)
-        return cls(folder, run, before, journal, baseline, fingerprint)
+        return cls(folder, run, before, journal, baseline, fingerprint, root or Path.cwd())
 
     def add(self, verdict: Verdict) -> Verdict:
         """Writes the verdict down, and for a failure completes its folder; returns it as recorded.
@@ -84,10 +96,11 @@ class Recorder:
         *,
         strict: bool = False,
         interrupted: bool = False,
+        notes: Sequence[str] = (),
     ) -> Record:
         """Ends the run, applies the gate, writes the record and every output; returns the record.
 
-        What cannot be written is in `Record.troubles`.
+        `notes` become the record's. What cannot be written is in `Record.troubles`.
         """
         after = self.fingerprint()
         seconds = time.monotonic() - self.started
@@ -98,7 +111,7 @@ class Recorder:
         self._compare(record, scope)
         if gate is not None:
             record.gate = gate.check(record.verdicts, scope or Scope.of_verdicts(record.verdicts), strict=strict)
-        record.troubles = self.troubles
+        record.troubles, record.notes = self.troubles, list(notes)
         with self._troubles():
             write_outputs(record, self.folder)
         return record
@@ -127,9 +140,22 @@ class Recorder:
         verdict = replace(verdict, evidence=evidence)
         versions = {name: part.version for name, part in self.before.parts.items()}
         command = self.run.rerun_command(verdict.case)
-        FailureArtifacts(error=_error_text(verdict), versions=versions, command=command).save(folder)
+        error, root = _error_text(verdict, command), os.path.relpath(self.root, folder)
+        FailureArtifacts(error=error, versions=versions, command=command, root=root).save(folder)
         write_text(folder / "verdict.json", json.dumps(encode(verdict), indent=1) + "\n")
         return verdict
+
+
+def _hide_from_git(folder: Path) -> None:
+    """Makes the folder, and has the outermost one that is new ignore itself, as pytest's cache does."""
+    new = [path for path in (folder, *folder.parents) if not path.exists()]
+    if not new:
+        return
+    try:
+        folder.mkdir(parents=True)
+        (new[-1] / ".gitignore").write_text("# Made by the harness.\n*\n", encoding="ascii")
+    except OSError as error:
+        raise UsageError(f"cannot write the report folder {folder}: {error.strerror}") from error
 
 
 def write_outputs(record: Record, folder: Path) -> None:
@@ -188,16 +214,7 @@ def _move_into(artifacts: str, folder: Path) -> None:
     shutil.move(source, folder)
 
 
-def _error_text(verdict: Verdict) -> str:
-    evidence: Evidence = verdict.evidence
-    parts = [f"{verdict.case}\n{verdict.bucket} at {verdict.stage}: {verdict.summary}"]
-    failure = evidence.failure
-    if failure:
-        parts += [f"{failure.kind}: {failure.message}", failure.traceback, _titled("log", failure.log)]
-    parts += [f"{finding.kind}: {finding.message}" for finding in evidence.findings]
-    parts.append(_titled("output", evidence.output))
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _titled(title: str, text: str) -> str:
-    return f"--- {title}\n{text}" if text else ""
+def _error_text(verdict: Verdict, command: str) -> str:
+    output = verdict.evidence.output
+    parts = [verdict.case, failure_text(verdict, verbose=True), f"rerun:     {command}"]
+    return "\n\n".join([*parts, *([f"--- output\n{output}"] if output else [])]) + "\n"

@@ -32,7 +32,7 @@ def counts(record: Record) -> list[tuple[str, int]]:
 def headline(record: Record) -> str:
     """One line: `341 passed, 3 failed, 6 refused, 0 void of 350 cases in 92.1 s`."""
     numbers = ", ".join(f"{count} {word}" for word, count in counts(record))
-    return f"{numbers} of {len(record.verdicts)} cases in {record.seconds:.1f} s"
+    return f"{numbers} of {plural(len(record.verdicts), 'case')} in {record.seconds:.1f} s"
 
 
 def by_bucket(record: Record) -> list[BucketGroup]:
@@ -57,7 +57,7 @@ def warnings(record: Record) -> list[str]:
     found += [f"Not written: {trouble}" for trouble in record.troubles]
     if record.interrupted:
         found.append("The run ended early: what is below is only what had finished.")
-    return found
+    return found + record.notes
 
 
 def buffers_compared(record: Record) -> tuple[int, int]:

@@ -10,13 +10,15 @@ from harness.reports.compare import Baseline, compare
 from harness.reports.record import Comparison, Record
 
 _COUNT_ONLY = ("new case", "new cases")
+_NEW_FAILURES = ("new failure", "new failures")
 _MOST = 10  # lines of one group: the rest is in the report
 
 
-def terminal_table(record: Record, previous: Record | None = None, folder: str = "") -> str:
+def terminal_table(record: Record, previous: Record | None = None, folder: str = "", failures: bool = True) -> str:
     """Passed, failed by bucket with the owning layer, refused, void; changes; how to rerun one failure.
 
     `previous` is compared with in place of the record's own comparison. `folder` is where the report is.
+    `failures` says whether to list them, for who has not been told of them yet.
     """
     comparison = record.comparison
     if previous is not None:
@@ -24,8 +26,8 @@ def terminal_table(record: Record, previous: Record | None = None, folder: str =
     blocks = [
         [summary.headline(record), *summary.absences(record), *summary.warnings(record)],
         _bucket_table(record),
-        _failures(record),
-        _changes(comparison),
+        _failures(record) if failures else [],
+        _changes(comparison, len(summary.failures(record))),
         _gate(record),
         _next(record, folder),
     ]
@@ -56,16 +58,18 @@ def _failures(record: Record) -> list[str]:
     return summary.capped(lines, 2 * _MOST)
 
 
-def _changes(comparison: Comparison | None) -> list[str]:
+def _changes(comparison: Comparison | None, failed: int) -> list[str]:
     if comparison is None:
         return []
     groups = summary.change_lines(comparison)
     if not groups:
         return ["since the last report: nothing changed"]
     lines = ["since the last report:"]
+    # Where every failure is a new one, the list of failures is theirs.
+    count_only = (*_COUNT_ONLY, *(_NEW_FAILURES if len(comparison.new_failures) == failed else ()))
     for title, changes in groups:
         lines.append(f"  {title}")
-        if not title.endswith(_COUNT_ONLY):
+        if not title.endswith(count_only):
             lines += [f"    {line}" for line in summary.capped(changes, _MOST)]
     return lines
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from harness.cases.evidence import Evidence, Failure
 from harness.cases.kernel_case import KernelCase
 from harness.errors import UsageError
 from harness.reports.artifacts import BufferArtifact, FailureArtifacts
-from harness.targets.failures import functions_of
+from harness.targets.kernel_source import kernel_file
 
 if TYPE_CHECKING:
     import torch
@@ -35,7 +34,7 @@ def save_artifacts(
     kernels = [kernel] if kernel is not None else [launch.kernel for launch in (case.launches if case else ())]
     stage, last = _last(irs)
     artifacts = FailureArtifacts(
-        kernel="\n\n".join(dict.fromkeys(source_of(one) for one in kernels)),
+        kernel=kernel_file(kernels),
         ttir=irs.get("ttir", last),
         last_ir=last,
         last_ir_stage=stage,
@@ -46,22 +45,6 @@ def save_artifacts(
     except UsageError as error:
         return Failure(evidence.stage, "EnvironmentFailed", error.what, hint=error.hint)
     return None
-
-
-def source_of(kernel: Any) -> str:
-    """The kernel's text and that of the functions it calls in the same file."""
-    functions = list(functions_of(kernel))
-    if not functions:
-        return ""
-    file = functions[0].fn.__code__.co_filename
-    return "\n\n".join(_text(one.fn) for one in functions if one.fn.__code__.co_filename == file)
-
-
-def _text(function: Any) -> str:
-    try:
-        return inspect.getsource(function)
-    except OSError:
-        return f"# the source of {function.__qualname__} cannot be read\n"
 
 
 def _last(irs: Mapping[str, str]) -> tuple[str, str]:

@@ -411,7 +411,7 @@ def test_strided_outputs_are_compared_in_place() -> None:
     assert mismatch is not None and mismatch.error_shape == "in the wrong places (packed: the strides are ignored)"
 
 
-def test_writers_are_asked_for_the_first_wrong_bytes() -> None:
+def test_writers_are_asked_for_the_wrong_bytes() -> None:
     asked: list[tuple[str, list[int]]] = []
 
     def writers(storage: str, offsets: list[int]) -> list[tuple[int, int, int]]:
@@ -426,6 +426,20 @@ def test_writers_are_asked_for_the_first_wrong_bytes() -> None:
     mismatch = out_of(outcome(change, args, lambda: torch.ones(2, 2), writers=writers)).mismatch
     assert mismatch is not None and mismatch.writers == ((3, 0, 0),)
     assert asked == [("out", [4, 12])]
+
+
+def test_writers_of_all_wrong_elements_are_named_and_not_of_the_first_alone() -> None:
+    def writers(storage: str, offsets: list[int]) -> list[tuple[int, int, int]]:
+        return list(dict.fromkeys((offset // 400, 0, 0) for offset in offsets))  # a hundred elements each
+
+    args = {"out": empty((100, 100))}
+
+    def change(tensors: dict[str, torch.Tensor], memory: Allocated) -> None:
+        tensors["out"].zero_()
+
+    mismatch = out_of(outcome(change, args, lambda: torch.ones(100, 100), writers=writers)).mismatch
+    assert mismatch is not None
+    assert [x for x, _, _ in mismatch.writers] == [0, 14, 28, 42, 56, 70, 84, 99]
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1,)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,9 @@ def test_under_xdist_a_killed_worker_costs_the_case_it_ran(suite: Suite) -> None
     assert verdicts.pop("coverage_kernels/broken.py") == ("fail", "collect")
     assert verdicts == {**EVERY_VERDICT, "deeds[npu-kill-pytest": ("fail", "environment")}
     assert not suite.record()["interrupted"]
+    lost, broken = suite.record()["notes"]
+    assert re.fullmatch(rf"1 lost with worker gw\d: {re.escape(file)}::deeds\[npu-kill-pytest\]", lost)
+    assert broken == "1 of the failures is a file whose cases cannot be listed: an error in pytest's counts"
     # What the workers left out on purpose is no line that matches nothing; what is not listed is not gated.
     gate = suite.record()["gate"]
     assert (gate["gated"], gate["out_of_scope"], gate["problems"]) == (1, 1, [])
@@ -273,6 +277,22 @@ def test_the_gate_decides_over_cases_and_over_nothing_else(suite: Suite) -> None
     assert [one["kind"] for one in suite.record()["gate"]["problems"]] == ["stale"]
     # Only a run that looked everywhere can say that a line matches nothing.
     assert suite.run("-n0", "--gate", f"{file}::bare[npu]").ret == pytest.ExitCode.OK
+
+
+def test_a_known_failure_is_an_expected_one_behind_the_gate(suite: Suite) -> None:
+    suite.add("cases.py", "wrong", "trap")
+    file = "coverage_kernels/cases.py"
+    lines = (f"{file}::deeds[npu-wrong]  fails wrong-values: #1", f"{file}::deeds[npu-trap]  fails race: #2")
+    (suite.pytester.path / "allowlist.txt").write_text("\n".join(lines), encoding="ascii")
+    suite.run("-n0").assert_outcomes(failed=2, passed=1)
+    for workers in ("-n0", "-n1"):
+        result = suite.run(workers, "--gate", "-rx", "--junitxml=junit.xml")
+        result.assert_outcomes(xfailed=1, failed=1, passed=1)
+        result.stdout.fnmatch_lines([f"XFAIL {file}::deeds[[]npu-wrong[]] - *fails wrong-values: #1"])
+        result.stdout.no_fnmatch_line("FAILED *npu-wrong*")
+    # It is a failure all the same, and recorded as one.
+    assert suite.verdicts()["deeds[npu-wrong"] == ("fail", "wrong-values")
+    assert [one["kind"] for one in suite.record()["gate"]["problems"]] == ["moved"]
 
 
 def test_the_gate_knows_what_was_left_out_on_purpose(suite: Suite) -> None:

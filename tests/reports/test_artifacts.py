@@ -54,6 +54,14 @@ def test_what_is_known_later_is_added_to_what_is_there(tmp_path):
     assert (loaded.error, loaded.versions) == ("e", {"triton": "3"})
 
 
+def test_the_rerun_script_works_from_anywhere(tmp_path):
+    folder = tmp_path / "it's a report" / "failures" / "one"
+    FailureArtifacts(command="pwd; command -v python", root="../../..").save(folder)
+    ran = subprocess.run([folder / "rerun.sh"], cwd="/", check=True, capture_output=True, text=True)
+    assert ran.stdout.splitlines() == [str(tmp_path), str(Path(sys.executable).parent / "python")]
+    assert FailureArtifacts.load(folder).command == "pwd; command -v python"
+
+
 def test_folder_names_are_distinct_and_safe_to_type():
     names = {folder_name(f"k/{'x' * 300}.py::k[npu-{i}]") for i in range(50)}
     names |= {folder_name("k[a/b]"), folder_name("k")}

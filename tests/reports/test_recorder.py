@@ -31,9 +31,8 @@ def run(tmp_path, verdict, fingerprint):
 def test_every_output_is_written_and_the_record_reads_back(run, tmp_path):
     record = run({A: "", B: "race"})
     folder = tmp_path / "report"
-    assert {"record.json", "journal.jsonl", "summary.md", "junit.xml", "index.html", "failures", "baseline.json"} == {
-        path.name for path in folder.iterdir()
-    }
+    outputs = {"record.json", "journal.jsonl", "summary.md", "junit.xml", "index.html", "failures", "baseline.json"}
+    assert {path.name for path in folder.iterdir()} == {*outputs, ".gitignore"}
     assert load_report(folder).to_json() == record.to_json()
     assert record.comparison is None
 
@@ -118,11 +117,19 @@ def test_a_failure_folder_holds_what_a_person_needs(tmp_path, verdict):
     recorded = recorder.add(failed)
     folder = tmp_path / "report" / recorded.evidence.artifacts
     assert (folder / "kernel.py").read_text() == "the kernel"
-    assert "said <twice>" in (folder / "error.txt").read_text()
-    assert (folder / "rerun.sh").read_text() == f"#!/bin/sh\npython -m pytest --checks=full '{A}'\n"
+    error = (folder / "error.txt").read_text()
+    assert all(text in error for text in ("said <twice>", "at k.py:3", "next step: ", "--checks=full", "Trace"))
+    assert (folder / "rerun.sh").read_text().endswith(f"\npython -m pytest --checks=full '{A}'\n")
     assert json.loads((folder / "verdict.json").read_text())["bucket"] == "race"
     assert json.loads((folder / "versions.json").read_text())["triton"]
     assert not from_case.exists()
+
+
+def test_a_folder_it_makes_is_hidden_from_git_and_one_that_was_there_is_not(tmp_path):
+    for folder in (tmp_path / ".harness/report", tmp_path):
+        Recorder.start(folder, RunInfo())
+    assert (tmp_path / ".harness/.gitignore").read_text().splitlines()[-1] == "*"
+    assert not (tmp_path / ".harness/report/.gitignore").exists() and not (tmp_path / ".gitignore").exists()
 
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):

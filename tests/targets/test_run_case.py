@@ -128,7 +128,7 @@ def test_wrong_values_leave_a_folder_that_explains_them(tmp_path: Path):
     (out,) = [buffer for buffer in evidence.buffers if buffer.mismatch]
     assert out.mismatch is not None
     assert (out.mismatch.wrong, out.mismatch.total) == (100, 100)
-    assert out.mismatch.writers == ((0, 0, 0),)
+    assert out.mismatch.writers == ((0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 0, 0))
     folder = Path(evidence.artifacts)
     assert "def scale(" in (folder / "kernel.py").read_text()
     assert "tt.store" in (folder / "last-simulate.mlir").read_text()

@@ -1,37 +1,41 @@
-"""A failed case in words: what pytest prints under its name."""
+"""A failed case in words: what pytest prints under its name, and what its folder holds."""
 
 from __future__ import annotations
 
 from harness import errors
 from harness.cases.evidence import BufferEvidence, Finding, Verdict
-from harness.collection.settings import Settings
-from harness.reports import folder_name
-from harness.reports.record import RunInfo
-from harness.verdicts import bucket_named
+from harness.verdicts.buckets import bucket_named
 
 _LOG_LINES = 12
 _REPORT_LINES = 60
 
 
-def failure_text(verdict: Verdict, settings: Settings, verbose: bool = False) -> str:
-    """Bucket, owner, stage, what differs and where, the next step, and the command that runs it again."""
+def failure_text(verdict: Verdict, verbose: bool = False) -> str:
+    """Bucket, owner, stage, what differs and where, and the next step; with `verbose` traceback and log in full."""
     bucket = bucket_named(verdict.bucket)
     evidence = verdict.evidence
-    lines = [
-        f"{verdict.bucket} at {verdict.stage} (owner: {bucket.owner})",
-        f"  {verdict.summary}",
-        *(line for buffer in evidence.buffers for line in _buffer(buffer)),
-        *(line for finding in evidence.findings for line in _finding(finding)),
-        *_trace(verdict, verbose),
-        *_log(verdict),
-        "",
-        f"next step: {bucket.next_step}",
-        f"rerun:     {RunInfo(rerun=settings.rerun).rerun_command(verdict.case)}",
-    ]
-    if evidence.artifacts:
-        folder = settings.report_folder / "failures" / folder_name(verdict.case)
-        lines.append(f"look at:   {_relative(folder, settings)}")
-    return "\n".join(lines)
+    measured = [line for buffer in evidence.buffers for line in _buffer(buffer)]
+    measured += [line for finding in evidence.findings for line in _finding(finding)]
+    # The summary of a mismatch or a finding says again what stands here.
+    head = _failure(verdict) if evidence.failure or not measured else []
+    return "\n".join(
+        [
+            f"{verdict.bucket} at {verdict.stage} (owner: {bucket.owner})",
+            *(f"  {line}" for line in head),
+            *measured,
+            *_trace(verdict, verbose),
+            *_log(verdict, verbose),
+            "",
+            f"next step: {bucket.next_step}",
+        ]
+    )
+
+
+def _failure(verdict: Verdict) -> list[str]:
+    """The summary, and below it what of the message did not fit into one line."""
+    message = verdict.evidence.failure.message if verdict.evidence.failure else ""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    return [verdict.summary, *(line for line in lines if line not in verdict.summary)]
 
 
 def _buffer(buffer: BufferEvidence) -> list[str]:
@@ -39,7 +43,7 @@ def _buffer(buffer: BufferEvidence) -> list[str]:
     if mismatch is None:
         return []
     shape = "x".join(map(str, buffer.shape)) or "scalar"
-    writers = ", ".join(map(str, mismatch.writers[:4]))
+    writers = ", ".join(map(str, mismatch.writers))
     lines = [
         f"  {buffer.name} ({buffer.dtype} {shape}, {buffer.role}): {mismatch.wrong} of {mismatch.total} differ"
         f" ({mismatch.error_shape}); tolerance {buffer.tolerance}",
@@ -65,15 +69,11 @@ def _trace(verdict: Verdict, verbose: bool) -> list[str]:
     return ["", *(lines if verbose else lines[-_LOG_LINES:])]
 
 
-def _log(verdict: Verdict) -> list[str]:
+def _log(verdict: Verdict, verbose: bool) -> list[str]:
     failure = verdict.evidence.failure
     if failure is None or not failure.log.strip():
         return []
     lines = failure.log.rstrip().splitlines()
     if failure.kind == "CheckFailed":  # FileCheck's report: the nearest match, and the input around it
-        return ["", *lines[:_REPORT_LINES]]
-    return ["", "last lines of its stderr:", *lines[-_LOG_LINES:]]
-
-
-def _relative(path: object, settings: Settings) -> str:
-    return str(path).removeprefix(f"{settings.root}/")
+        return ["", *(lines if verbose else lines[:_REPORT_LINES])]
+    return ["", "last lines of its stderr:", *(lines if verbose else lines[-_LOG_LINES:])]
