@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.bisect.stages import FINAL, Capture, CompilerFailure, Stage, modules_of
-from harness.errors import FrontendError, UsageError
+from harness.errors import UsageError
 
 if TYPE_CHECKING:
     from triton.backends.compiler import GPUTarget
@@ -50,7 +50,9 @@ def gpu_target(name: str) -> GPUTarget:
         raise UsageError(f"{name!r} is no target", hint="cuda:NN with the compute capability, such as cuda:90")
     target = GPUTarget(backend, int(arch) if arch.isdecimal() else arch, _warp_size(backend, arch))
     if not any(one.compiler.supports_target(target) for one in backends.values()):
-        raise UsageError(f"no installed backend of Triton compiles for {name!r}", hint=f"backends: {', '.join(backends)}")
+        raise UsageError(
+            f"no installed backend of Triton compiles for {name!r}", hint=f"backends: {', '.join(backends)}"
+        )
     return target
 
 

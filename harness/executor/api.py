@@ -42,10 +42,13 @@ class ExecutorOptions:
     max_steps  loop iterations of one program before the watchdog stops it
     native   whether runs of ops may be compiled to machine code (see `harness.executor.native`)
     native_elements  a launch of fewer elements is not worth compiling for
+    copies  when an asynchronous copy reads its source: "earliest", where it is issued, or "latest", at the wait
+            that completes it. A kernel whose result depends on it has a race
     max_turns  turns that programs which wait for one another may take, all together, before one must finish
     """
 
     checks: Literal["fast", "full"] = "fast"
+    copies: Literal["earliest", "latest"] = "earliest"
     threads: int = 1
     batch_elements: int = 1 << 18
     max_steps: int = 50_000_000

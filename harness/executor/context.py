@@ -6,10 +6,9 @@ import enum
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from harness.errors import Deadlock
 from harness.executor.api import ExecutorOptions, LaunchResult
+from harness.executor.local import LocalState, program_numbers
 from harness.executor.memory import Memory
 from harness.executor.pool import Pool
 from harness.executor.products import Strip
@@ -31,13 +30,15 @@ class Context:
     """A batch of programs: `ids` are three int32 arrays (P,), the program id along x, y and z.
 
     `pause` lets another program run (cooperative mode only); `shadow` is there under full checks.
-    `changed` says that memory changed since the last pause.
+    `changed` says that memory changed since the last pause. `local`: what goes on inside the chip, shared by
+    all contexts made of this one.
     """
 
     __slots__ = (
         "changed",
         "grid",
         "ids",
+        "local",
         "memory",
         "options",
         "pause",
@@ -60,6 +61,7 @@ class Context:
         shadow: Shadow | None = None,
         pause: Callable[[Turn], object] | None = None,
         pool: Pool | None = None,
+        local: LocalState | None = None,
     ) -> None:
         self.ids = ids
         self.programs = ids[0].size
@@ -71,6 +73,7 @@ class Context:
         self.pause = pause
         self.changed = False
         self.pool = pool or Pool()
+        self.local = local or LocalState(self)
         self.steps = 0
         self.sharing: dict[
             int, tuple[Array, Array] | None
@@ -79,15 +82,18 @@ class Context:
 
     def subset(self, chosen: Array) -> Context:
         """The context of the programs at these positions."""
-        x, y, z = self.ids
-        ids = (x[chosen], y[chosen], z[chosen])
-        part = Context(ids, self.grid, self.memory, self.options, self.result, self.shadow, self.pause, self.pool)
+        return self._of((self.ids[0][chosen], self.ids[1][chosen], self.ids[2][chosen]))
+
+    def of_rows(self, rows: Array) -> Context:
+        """The context of these rows of the batch (see `LocalState.rows`)."""
+        x, y, z = self.local.ids
+        return self._of((x[rows], y[rows], z[rows]))
+
+    def _of(self, ids: tuple[Array, Array, Array]) -> Context:
+        shared = (self.grid, self.memory, self.options, self.result, self.shadow, self.pause, self.pool, self.local)
+        part = Context(ids, *shared)
         part.strips = self.strips
         return part
-
-    def strip(self, access: object) -> Strip:
-        """Where the slices of K go that one load makes."""
-        return self.strips.setdefault(id(access), Strip())
 
     def program_of(self, row: int) -> tuple[int, int, int]:
         """The (x, y, z) of the program at position `row`; the first one for values that all programs share."""
@@ -97,8 +103,7 @@ class Context:
 
     def linear_ids(self) -> Array:
         """Program numbers, x fastest: the order in which programs are defined to run."""
-        x, y, z = (axis.astype(np.int64) for axis in self.ids)
-        return x + self.grid[0] * (y + self.grid[1] * z)
+        return program_numbers(self.ids, self.grid)
 
     def take_turns(self, same_state: bool) -> None:
         """Lets other programs run. `same_state`: the loop goes round with the values it went round with last time."""
@@ -107,6 +112,10 @@ class Context:
         turn = Turn.CHANGED if self.changed else Turn.IDLE if same_state else Turn.BUSY
         self.changed = False
         self.pause(turn)
+
+    def strip(self, access: object) -> Strip:
+        """Where the slices of K go that one load makes."""
+        return self.strips.setdefault(id(access), Strip())
 
     def count_step(self) -> None:
         """One loop iteration went by. Raises Deadlock when the watchdog's budget is spent."""

@@ -102,9 +102,20 @@ def store_through(pointer: Pointer, values: Array, mask: Any, access: AccessType
             continue
         if context.shadow is not None:
             context.shadow.store(part, values, part_mask, access, context)
+        if context.local.is_busy:
+            context.local.outstanding.check_store(part, part_mask, access, context)
         context.result.stores.add(part.allocation.name)
         context.changed = True
         accesses.store(part, values, part_mask, access, context)
+
+
+def reduce_through(
+    pointer: Pointer, values: Array, mask: Any, reduction: str, access: AccessType, context: Context
+) -> None:
+    """Atomics whose old values nobody wants; `reduction` is a keyword of enums.ATOMIC_OPERATION or more (inc, dec)."""
+    for part, part_mask in _parts(pointer, _settled_mask(mask, context), access, context):
+        read_modify_write(part, values, part_mask, reduction, access, context, wanted=False)
+        context.changed = True
 
 
 def _access(
@@ -302,7 +313,8 @@ def _descriptor_access(value: Descriptor, starts: Sequence[Array]) -> tuple[Poin
     )
 
 
-def _padding(value: Descriptor, access: AccessType) -> Array:
+def descriptor_padding(value: Descriptor, access: AccessType) -> Array:
+    """What a load through the descriptor gives outside its tensor."""
     fill = np.nan if value.padding == "nan" and access.dtype.kind != "i" else 0
     return np.full((1,) * (len(value.block) + 1), fill).astype(access.dtype)
 
@@ -320,7 +332,7 @@ def _descriptor_load(planner: Planner, operation: Operation) -> Step:
     def run(context: Context, frame: Frame) -> None:
         value: Descriptor = frame[descriptor]
         pointer, box = _descriptor_access(value, [frame[s] for s in indices])
-        loaded = load_through(pointer, box, _padding(value, access), access, context, load)
+        loaded = load_through(pointer, box, descriptor_padding(value, access), access, context, load)
         if shape != block:
             loaded = dense(loaded)
             loaded = spread(loaded, block).reshape(loaded.shape[0], *shape)
@@ -340,7 +352,7 @@ def _descriptor_store(planner: Planner, operation: Operation) -> Step:
     kind = get(operation, "kind")
     access = _access(operation, "store", type_, block, atomic=kind is not None)
     shape = extents(type_)
-    reduction = None if kind is None else _descriptor_reduction(DESCRIPTOR_REDUCTION.keywords[kind], element(type_))
+    reduction = None if kind is None else descriptor_reduction(DESCRIPTOR_REDUCTION.keywords[kind], element(type_))
 
     def run(context: Context, frame: Frame) -> None:
         pointer, box = _descriptor_access(frame[descriptor], [frame[s] for s in indices])
@@ -349,15 +361,13 @@ def _descriptor_store(planner: Planner, operation: Operation) -> Step:
             values = spread(values, shape).reshape(values.shape[0], *block)
         if reduction is None:
             store_through(pointer, values, box, access, context)
-            return
-        for part, mask in _parts(pointer, _settled_mask(box, context), access, context):
-            read_modify_write(part, values, mask, reduction, access, context, wanted=False)
-            context.changed = True
+        else:
+            reduce_through(pointer, values, box, reduction, access, context)
 
     return run
 
 
-def _descriptor_reduction(keyword: str, kind: str) -> str:
+def descriptor_reduction(keyword: str, kind: str) -> str:
     """The atomic operation a descriptor reduction performs; its min and max are signed for signless integers."""
     if keyword == "add" and not kind.startswith("i"):
         return "fadd"
@@ -374,8 +384,10 @@ def _descriptor_gather(planner: Planner, operation: Operation) -> Step:
 
     def run(context: Context, frame: Frame) -> None:
         value: Descriptor = frame[descriptor]
-        pointer, mask = _gathered(value, dense(frame[rows], row_dtype), frame[column], access.extents)
-        frame[target] = _from_memory(load_through(pointer, mask, _padding(value, access), access, context), type_)
+        pointer, mask = gathered_rows(value, dense(frame[rows], row_dtype), frame[column], access.extents)
+        frame[target] = _from_memory(
+            load_through(pointer, mask, descriptor_padding(value, access), access, context), type_
+        )
 
     return run
 
@@ -388,13 +400,13 @@ def _descriptor_scatter(planner: Planner, operation: Operation) -> Step:
     row_dtype = numpy_dtype(element(operation.operands[1].type))
 
     def run(context: Context, frame: Frame) -> None:
-        pointer, mask = _gathered(frame[descriptor], dense(frame[rows], row_dtype), frame[column], access.extents)
+        pointer, mask = gathered_rows(frame[descriptor], dense(frame[rows], row_dtype), frame[column], access.extents)
         store_through(pointer, _to_memory(frame[source], type_), mask, access, context)
 
     return run
 
 
-def _gathered(value: Descriptor, rows: Array, column: Array, shape: tuple[int, ...]) -> tuple[Pointer, Array]:
+def gathered_rows(value: Descriptor, rows: Array, column: Array, shape: tuple[int, ...]) -> tuple[Pointer, Array]:
     """Rows picked one by one and a run of columns, of a two-dimensional descriptor."""
     row_stride, column_stride = (dense(stride).astype(np.int64)[:, None, None] for stride in value.strides)
     height, width = (dense(extent).astype(np.int64)[:, None, None] for extent in value.shape)

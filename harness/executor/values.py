@@ -23,6 +23,7 @@ from typing import Any, Union
 import numpy as np
 
 from harness.errors import UnsupportedOp
+from harness.executor.local import LocalView
 from harness.executor.memory import Allocation
 from harness.executor.products import Product, Shared, Trimmed
 from harness.semantics.types import Array
@@ -287,6 +288,8 @@ def narrowed(value: Any, chosen: Array) -> Any:
             _narrowed_all(value.offsets, chosen),
             value.block,
         )
+    if isinstance(value, LocalView):
+        return value.narrowed(chosen)
     if isinstance(value, Descriptor):
         return Descriptor(
             narrowed(value.pointer, chosen),
@@ -313,6 +316,8 @@ def merged(parts: Sequence[tuple[Array, Any]], programs: int) -> Any:
         return first
     if isinstance(first, Pointer):
         return _merged_pointers(parts, programs)
+    if isinstance(first, LocalView):
+        return LocalView.merged(parts, programs)
     if isinstance(first, BlockPointer):
         return BlockPointer(
             merged([(at, part.pointer) for at, part in parts], programs),

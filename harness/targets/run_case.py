@@ -84,7 +84,7 @@ class _Run:
 
     def _stages(self) -> None:
         self.case = case = self.instance.build()
-        self.allocated = allocated = allocate(case, self._seed_text(), self.target.device)
+        self.allocated = allocated = allocate(case, seed_text(self.instance), self.target.device)
         for launch in case.launches:
             check_launch(launch, self._arguments(launch), self.target.option_names())
         self._enter("reference")
@@ -117,7 +117,7 @@ class _Run:
 
     def _arguments(self, launch: Launch) -> dict[str, Any]:
         assert self.allocated is not None
-        return {name: _as_triton(value) for name, value in self.allocated.arguments(launch).items()}
+        return {name: as_triton(value) for name, value in self.allocated.arguments(launch).items()}
 
     def _compare(self, outcomes: Sequence[LaunchOutcome], writers: Writers | None = None) -> Comparison:
         assert self.case is not None and self.allocated is not None and self.before is not None
@@ -204,13 +204,14 @@ class _Run:
             return None
         return self.allocated, self.before, self.goldens
 
-    def _seed_text(self) -> str:
-        """The case without the target, so that every target sees the same data."""
-        template = self.instance.template
-        return f"{Path(template.where.file).name}::{template.name}[{self.instance.parameter_id}]"
+
+def seed_text(instance: CaseInstance) -> str:
+    """What a case's data depends on: the case without the target, so that every target sees the same."""
+    template = instance.template
+    return f"{Path(template.where.file).name}::{template.name}[{instance.parameter_id}]"
 
 
-def _as_triton(value: Any) -> Any:
+def as_triton(value: Any) -> Any:
     """A list of buffers is a tuple argument of the kernel; a described tensor is Triton's TensorDescriptor."""
     if isinstance(value, DescribedTensor):
         from triton.tools.tensor_descriptor import TensorDescriptor
@@ -218,7 +219,7 @@ def _as_triton(value: Any) -> Any:
         return TensorDescriptor.from_tensor(value.tensor, list(value.block_shape), value.padding)
     if not isinstance(value, (list, tuple)):
         return value
-    items = [_as_triton(item) for item in value]
+    items = [as_triton(item) for item in value]
     # A named tuple keeps its fields.
     return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
 

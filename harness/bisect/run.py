@@ -1,0 +1,187 @@
+"""Executes a case's kernels as they are before every pass of a GPU backend, and compares each with the goldens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from harness.bisect.capture import Grid, capturing, gpu_target
+from harness.bisect.results import Bisection, LaunchBisection, StageResult, Verdict
+from harness.bisect.stages import Capture, Stage
+from harness.cases.allocate import Allocated, Snapshot, allocate
+from harness.cases.evidence import BufferEvidence, Finding
+from harness.cases.kernel_case import CaseInstance, KernelCase
+from harness.errors import ParseError, Trap, UnsupportedOp
+from harness.executor import ExecutorOptions, Plan, compile_module, launch
+from harness.goldens import Comparison, Operation, compare, run_reference
+from harness.ir import parse_module
+from harness.npu.arguments import bind_arguments
+from harness.targets.npu import memory_of
+from harness.targets.operation import operation_of
+from harness.targets.run_case import as_triton, seed_text
+
+Timing = Literal["earliest", "latest"]
+# A module that names one of these has copies that may take effect late.
+_ASYNCHRONOUS = ("async_copy", "async_tma_copy_global", "async_tma_gather", "buffer_load_to_local")
+
+
+def bisect_case(instance: CaseInstance, target: str, options: ExecutorOptions | None = None) -> Bisection:
+    """Compiles every launch of a case for `target` ("cuda:90") and executes all stages of each.
+
+    Raises UsageError for a target no backend takes, CaseError or ReferenceFailed for a case that is none, and
+    whatever the front end raises: there are no stages then.
+    """
+    case = instance.build()
+    allocated = allocate(case, seed_text(instance))
+    goldens = run_reference(case, allocated, instance.template.where)
+    run = _Run(case, allocated, goldens, options or ExecutorOptions(), allocated.snapshot())
+    with capturing(gpu_target(target), run.record):
+        for one in case.launches:
+            arguments = {name: as_triton(value) for name, value in allocated.arguments(one).items()}
+            one.kernel[one.grid](**arguments, **one.options)
+    return Bisection(target, [run.bisect(number) for number in range(len(run.launches))])
+
+
+@dataclass
+class _Launch:
+    """A launch as it was recorded. `before` and `after`: memory around it when it ran as its baseline, the first
+    stage that could be executed (None where none could)."""
+
+    capture: Capture
+    grid: Grid
+    signature: Mapping[str, Any]
+    values: Sequence[Any]
+    before: Snapshot
+    after: Snapshot
+    baseline: Stage | None = None
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What one execution of one stage came to."""
+
+    verdict: Verdict
+    reason: str = ""
+    blocker: str = ""
+    buffers: tuple[BufferEvidence, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass
+class _Run:
+    """The state of one bisection. Memory is restored before each execution."""
+
+    case: KernelCase
+    allocated: Allocated
+    goldens: Mapping[str, np.ndarray | None]
+    options: ExecutorOptions
+    start: Snapshot
+    launches: list[_Launch] = field(default_factory=list)
+    plans: dict[str, Plan] = field(default_factory=dict)
+
+    # --- recording ----------------------------------------------------------------------------------------
+
+    def record(self, capture: Capture, grid: Grid, signature: Mapping[str, Any], values: Sequence[Any]) -> None:
+        """Takes a launch as the JIT makes it, and carries it out as its baseline."""
+        before = self.allocated.snapshot()
+        one = _Launch(capture, grid, dict(signature), list(values), before, before)
+        self.launches.append(one)
+        for stage in capture.stages:
+            try:
+                self._execute(one, stage, "earliest")
+            except (UnsupportedOp, ParseError, Trap):
+                self.allocated.restore(before)
+                continue
+            one.baseline, one.after = stage, self.allocated.snapshot()
+            return
+
+    def _execute(self, one: _Launch, stage: Stage, timing: Timing) -> list[Finding]:
+        if stage.text not in self.plans:
+            self.plans[stage.text] = compile_module(parse_module(stage.text, f"{stage.pass_name}.mlir"))
+        memory = memory_of(self.allocated)
+        arguments = bind_arguments(one.signature, one.values, memory)
+        options = replace(self.options, copies=timing)
+        return launch(self.plans[stage.text], one.grid, arguments, memory, options).findings
+
+    # --- every stage ------------------------------------------------------------------------------------------
+
+    def bisect(self, number: int) -> LaunchBisection:
+        """The results of all stages of a launch, the others being as in their baselines."""
+        one = self.launches[number]
+        known: dict[str, StageResult] = {}
+        results = LaunchBisection(one.capture, one.grid)
+        for index, stage in enumerate(one.capture.stages):
+            same = known.get(stage.text)
+            if same is None:
+                result = known[stage.text] = self._stage(number, index, stage)
+            else:
+                result = replace(same, number=index, stage=stage, same_as=same.number, seconds=0.0)
+            results.results.append(result)
+        return results
+
+    def _stage(self, number: int, index: int, stage: Stage) -> StageResult:
+        started = time.perf_counter()
+        outcome, timing = self._outcome(number, stage, "earliest"), "earliest"
+        if outcome.verdict == "match" and any(name in stage.text for name in _ASYNCHRONOUS):
+            late = self._outcome(number, stage, "latest")
+            if late.verdict != "match":
+                outcome, timing = late, "latest"
+        return StageResult(
+            index,
+            stage,
+            outcome.verdict,
+            outcome.reason,
+            outcome.blocker,
+            outcome.buffers,
+            outcome.findings,
+            timing,
+            seconds=time.perf_counter() - started,
+        )
+
+    def _outcome(self, number: int, stage: Stage, timing: Timing) -> _Outcome:
+        one = self.launches[number]
+        self.allocated.restore(one.before)
+        try:
+            findings = tuple(self._execute(one, stage, timing))
+        except (UnsupportedOp, ParseError) as error:
+            return _Outcome("not executed", str(error), _blocker(error))
+        except Trap as error:
+            return _Outcome("differs", f"{type(error).__name__}: {error}")
+        self._replay(number)
+        comparison = self._compare()
+        wrong = [buffer for buffer in comparison.buffers if buffer.mismatch]
+        verdict: Verdict = "differs" if wrong or comparison.findings else "match"
+        reason = _mismatch(wrong[0]) if wrong else "".join(finding.message for finding in comparison.findings[:1])
+        return _Outcome(verdict, reason, "", tuple(comparison.buffers), (*findings, *comparison.findings))
+
+    def _replay(self, number: int) -> None:
+        """Carries out the launches after this one as their baselines, and what the host wrote in between."""
+        for earlier, later in zip(self.launches[number:], self.launches[number + 1 :], strict=False):
+            for name, storage in self.allocated.storages.items():
+                was, now = earlier.after.guarded[name], later.before.guarded[name]
+                by_host = np.flatnonzero(was != now)
+                storage.guarded.numpy()[by_host] = now[by_host]
+            if later.baseline is not None:
+                self._execute(later, later.baseline, "earliest")
+
+    def _compare(self) -> Comparison:
+        return compare(self.case, self.allocated, self.goldens, {}, self.start, operation=self._operation())
+
+    def _operation(self) -> Operation:
+        """What the kernels do to floats, as their first stages say: no pass may need a wider tolerance."""
+        return operation_of(one.capture.stages[0].text for one in self.launches if one.capture.stages)
+
+
+def _blocker(error: UnsupportedOp | ParseError) -> str:
+    return error.what.removeprefix("unsupported ")
+
+
+def _mismatch(buffer: BufferEvidence) -> str:
+    wrong = buffer.mismatch
+    assert wrong is not None
+    index = list(wrong.first_index)
+    return f"{buffer.name}: {wrong.wrong} of {wrong.total} wrong, first at {index}: got {wrong.got}, want {wrong.want}"
