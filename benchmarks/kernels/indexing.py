@@ -86,7 +86,7 @@ INDEX_ADD = Benchmark(
     "16384x128 fp32 into 4096 rows",
     index_add,
     lambda x, index, out: lambda: out.index_add_(0, index, x),
-    "atomics are applied element by element in program order, so that sums repeat exactly; torch adds whole rows.",
+    "atomics are applied in program order on one thread, so that sums repeat exactly; torch adds on all of them.",
 )
 EMBEDDING = Benchmark(
     "embedding",

@@ -11,9 +11,10 @@ import triton.language as tl
 from executor_kit import plan_of, run, ttir
 
 from harness.executor import ExecutorOptions
+from harness.executor.native import gather
 from harness.executor.products import Strip, Trimmed, lazy_product
 
-ROWS, COLUMNS, TERMS, PROGRAMS, STEPS, SOURCE = 64, 32, 16, 8, 5, 700
+ROWS, COLUMNS, TERMS, PROGRAMS, STEPS, SOURCE = 64, 32, 16, 192, 5, 700
 
 
 @triton.jit
@@ -47,6 +48,7 @@ def _text() -> str:
 def _products(bounds: tuple[int, int, int, int], poison: float, channel_stride: int) -> list[np.ndarray]:
     """The product as NumPy has it, then with and without native code. Small whole numbers: every order of addition
     gives the same. `poison` lies where the masks forbid, of both operands."""
+    assert gather.worth_it((PROGRAMS * ROWS, 3))
     random = np.random.default_rng(sum(bounds))
     x_low, x_high, w_low, w_high = bounds
     index = random.integers(0, SOURCE, PROGRAMS * ROWS)

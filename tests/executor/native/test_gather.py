@@ -18,7 +18,7 @@ from harness.errors import Misaligned, OutOfBounds
 from harness.executor import ExecutorOptions
 from harness.executor.native import gather
 
-ROWS, COLUMNS, PROGRAMS, TARGETS = 32, 64, 8, 40
+ROWS, COLUMNS, PROGRAMS, TARGETS = 32, 64, 16, 40
 DTYPES = {"int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "float32": "fp32", "float64": "fp64"}
 
 
