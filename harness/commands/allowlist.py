@@ -6,17 +6,22 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from harness.commands.collected import check_cases
 from harness.commands.report import DEFAULT_FOLDER
 from harness.errors import UsageError
 from harness.gate import allow, disallow
 from harness.reports import load_report
+from harness.reports.summary import capped
 from harness.verdicts import BUCKET_NAMES
+
+_MOST = 10  # sentences about cases that nobody named
 
 
 def register(subcommands: Any) -> None:
     adding: argparse.ArgumentParser = subcommands.add_parser("allow", help="cases that must pass from now on")
     adding.add_argument("node_ids", nargs="*", metavar="NODEID")
     adding.add_argument("--candidates", action="store_true", help="every candidate that the last gated run names")
+    adding.add_argument("--all-passing", action="store_true", help="every case that passed the last run: a first list")
     adding.add_argument("--report", type=Path, default=DEFAULT_FOLDER, metavar="RECORD")
     adding.set_defaults(run=run_allow)
     removing: argparse.ArgumentParser = subcommands.add_parser(
@@ -32,20 +37,29 @@ def register(subcommands: Any) -> None:
 
 
 def run_allow(options: argparse.Namespace) -> int:
-    """Raises UsageError where there is nothing to add."""
-    node_ids = options.node_ids + (_candidates(options.report) if options.candidates else [])
+    """Raises UsageError where there is nothing to add, or a node id is no case's."""
+    node_ids = options.node_ids + _reported(options)
     if not node_ids:
-        raise UsageError("there is nothing to allow", hint="name node ids, or pass --candidates after a gated run")
-    for sentence in allow(options.allowlist, node_ids):
-        print(sentence)
+        hint = "name node ids, or pass --candidates after a gated run, or --all-passing after any"
+        raise UsageError("there is nothing to allow", hint=hint)
+    check_cases(options.node_ids)
+    sentences = allow(options.allowlist, node_ids)
+    print("\n".join(sentences if options.node_ids else capped(sentences, _MOST)))
     return 0
 
 
 def run_disallow(options: argparse.Namespace) -> int:
+    """Raises UsageError for what is not on the list, or, to be listed with its bucket, is no case's."""
+    if options.bucket:
+        check_cases([options.node_id])
     print(disallow(options.allowlist, options.node_id, options.reason, options.bucket, options.stage))
     return 0
 
 
-def _candidates(report: Path) -> list[str]:
-    gate = load_report(report).gate
-    return gate.candidates if gate else []
+def _reported(options: argparse.Namespace) -> list[str]:
+    """What the last run says is to be taken up."""
+    if not (options.candidates or options.all_passing):
+        return []
+    record = load_report(options.report)
+    passing = [verdict.case for verdict in record.by_outcome("pass")] if options.all_passing else []
+    return passing + (record.gate.candidates if options.candidates and record.gate else [])

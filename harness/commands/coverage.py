@@ -10,7 +10,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,9 @@ from harness.cases.evidence import Verdict
 from harness.commands.front_end_ops import ALIASES, FRONT_END_OPS, UNREACHABLE
 from harness.commands.report import DEFAULT_FOLDER
 from harness.errors import UsageError
-from harness.reports import load_report
+from harness.reports import Baseline, Record, load_report
+from harness.reports.recorder import BASELINE
+from harness.reports.summary import plural
 
 # What ends a region: counted with the op the region belongs to.
 _STRUCTURE = ("tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return", "scf.yield", "scf.condition")
@@ -49,10 +51,14 @@ class OpCoverage:
 
 @dataclass(frozen=True)
 class CoverageMap:
-    """`ops` as the table has them; `unlisted` are ops that a case executed and the table does not know."""
+    """`ops` as the table has them; `unlisted` are ops that a case executed and the table does not know.
+
+    `runs` says of each record how many cases it holds, and what is missing from it.
+    """
 
     ops: tuple[OpCoverage, ...]
     unlisted: tuple[str, ...]
+    runs: tuple[str, ...] = ()
 
 
 def coverage_map(verdicts: Iterable[Verdict], expected: Mapping[str, tuple[str, ...]] = FRONT_END_OPS) -> CoverageMap:
@@ -88,11 +94,24 @@ def register(subcommands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Raises UsageError for records in which no case says what it executed."""
-    verdicts = [verdict for path in options.records for verdict in load_report(path).verdicts]
+    records = [(path, load_report(path)) for path in options.records]
+    verdicts = [verdict for _, record in records for verdict in record.verdicts]
     if not any(verdict.evidence.operations for verdict in verdicts):
         raise UsageError("no case of the record says which ops it executed", hint="run on the npu or ttir target")
-    sys.stdout.write(_FORMATS[options.format](coverage_map(verdicts), options.holes))
+    found = replace(coverage_map(verdicts), runs=tuple(_told_of(path, record) for path, record in records))
+    sys.stdout.write(_FORMATS[options.format](found, options.holes))
     return 0
+
+
+def _told_of(path: Path, record: Record) -> str:
+    """How much of what there is the record is about: a run of some cases says nothing about the others."""
+    ran = {verdict.case for verdict in record.verdicts}
+    left_out = sorted(set(Baseline.load(path / BASELINE).cases) - ran) if path.is_dir() else []
+    early = ", which ended early" if record.interrupted else ""
+    told = f"Of a run of {plural(len(ran), 'case')} ({' '.join(record.run.command)}){early}."
+    if not left_out:
+        return told
+    return f"{told} Not part of it: {plural(len(left_out), 'case')} of earlier runs, such as {left_out[0]}."
 
 
 def _text(found: CoverageMap, only_holes: bool) -> str:
@@ -122,7 +141,7 @@ def _not_exercised(one: OpCoverage) -> str:
 
 def _json(found: CoverageMap, only_holes: bool) -> str:
     shown = [one.to_plain() for one in found.ops if not only_holes or one.is_hole or one.missing]
-    return json.dumps({"ops": shown, "unlisted": list(found.unlisted)}, indent=1) + "\n"
+    return json.dumps({"ops": shown, "unlisted": list(found.unlisted), "runs": list(found.runs)}, indent=1) + "\n"
 
 
 def _conclusions(found: CoverageMap) -> list[str]:
@@ -131,6 +150,7 @@ def _conclusions(found: CoverageMap) -> list[str]:
     total = sum(len(one.covered) + len(one.missing) for one in found.ops)
     covered = sum(len(one.covered) for one in found.ops)
     lines = [
+        *found.runs,
         f"{sum(not one.is_hole for one in found.ops)} of {len(found.ops)} ops are exercised, "
         f"and {covered} of {total} of the types and kinds they take.",
         f"Ops no passing case exercises: {', '.join(holes) or 'none'}.",

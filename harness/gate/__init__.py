@@ -7,7 +7,7 @@
 """
 
 from harness.gate.allowlist import Entry, KnownFailure
-from harness.gate.edit import allow, disallow
+from harness.gate.edit import allow, check_node_id, disallow, nearest
 from harness.gate.gate import PROBLEM_KINDS, Gate, GateResult, Problem, Scope
 
 __all__ = [
@@ -19,5 +19,7 @@ __all__ = [
     "Problem",
     "Scope",
     "allow",
+    "check_node_id",
     "disallow",
+    "nearest",
 ]

@@ -94,7 +94,8 @@ def read_lines(path: Path) -> list[str]:
     try:
         return list(io.StringIO(path.read_bytes().decode("utf-8"), newline=""))
     except FileNotFoundError as error:
-        raise UsageError(f"there is no allowlist {path}", hint="make an empty file, or name one") from error
+        hint = "`harness allow --all-passing` makes one of every case that passed the last run"
+        raise UsageError(f"there is no allowlist {path}", hint=hint) from error
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise UsageError("the allowlist is not UTF-8", SourceLocation(str(path), line)) from error

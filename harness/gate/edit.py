@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,12 +19,25 @@ def allow(path: Path, node_ids: Sequence[str]) -> list[str]:
     line of the same file, or of the longest common beginning. Raises UsageError for what is no node id.
     """
     lines = _lines_or_none(path)
-    done = []
-    for node_id in node_ids:
-        _checked(node_id)
-        lines, sentence = _allowed(lines, str(path), node_id)
-        done.append(sentence)
-    _write(path, lines)
+    entries = parse(lines, str(path))
+    listed = {entry.pattern: entry for entry in reversed(entries)}
+    patterns = [entry for entry in entries if entry.known is None and not entry.is_exact]
+    changed, new, done = dict(enumerate(lines, 1)), [], []
+    for node_id in dict.fromkeys(node_ids):
+        check_node_id(node_id)
+        entry = listed.get(node_id)
+        covering = next((one for one in patterns if one.matches(node_id)), None)
+        if entry and entry.known is None:
+            done.append(f"{node_id}: is on the list already")
+        elif entry:
+            changed[entry.line] = f"# was: {entry}\n{node_id}\n"
+            done.append(f"{node_id}: was a known failure and must pass now")
+        elif covering:
+            done.append(f"{node_id}: line {covering.line} covers it already")
+        else:
+            new.append(node_id)
+            done.append(f"{node_id}: added")
+    _write(path, _inserted(list(changed.values()), entries, new))
     return done
 
 
@@ -32,7 +46,7 @@ def disallow(path: Path, node_id: str, reason: str, bucket: str = "", stage: str
 
     Raises UsageError where no line is exactly `node_id`, the reason is empty, or the bucket unknown.
     """
-    _checked(node_id)
+    check_node_id(node_id)
     reason = " ".join(reason.split())
     if not reason:
         raise UsageError("a line is taken off for a reason", hint="give --reason")
@@ -49,7 +63,7 @@ def disallow(path: Path, node_id: str, reason: str, bucket: str = "", stage: str
         replacement = str(Entry(node_id, 0, KnownFailure(bucket, reason, stage)))
         bucket_named(bucket)
     if not listed:
-        _write(path, _inserted(lines, entries, replacement))
+        _write(path, _inserted(lines, entries, [replacement]))
         return f"{node_id}: now listed as a known failure"
     kept = [text for number, text in enumerate(lines, 1) if number not in {entry.line for entry in listed[1:]}]
     kept[listed[0].line - 1] = replacement + "\n"
@@ -57,32 +71,26 @@ def disallow(path: Path, node_id: str, reason: str, bucket: str = "", stage: str
     return f"{node_id}: {'now a known failure' if bucket else 'taken off'}"
 
 
-def _allowed(lines: list[str], path: str, node_id: str) -> tuple[list[str], str]:
-    entries = parse(lines, path)
-    listed = next((entry for entry in entries if entry.pattern == node_id), None)
-    if listed and listed.known is None:
-        return lines, f"{node_id}: is on the list already"
-    if listed:
-        kept = list(lines)
-        kept[listed.line - 1 : listed.line] = [f"# was: {listed}\n", f"{node_id}\n"]
-        return kept, f"{node_id}: was a known failure and must pass now"
-    covering = next((entry for entry in entries if entry.known is None and entry.matches(node_id)), None)
-    if covering:
-        return lines, f"{node_id}: line {covering.line} covers it already"
-    return _inserted(lines, entries, node_id), f"{node_id}: added"
-
-
-def _inserted(lines: list[str], entries: list[Entry], text: str) -> list[str]:
-    """`lines` with `text` after the entry most like it; at the end where none shares its folder."""
+def _inserted(lines: list[str], entries: list[Entry], texts: Sequence[str]) -> list[str]:
+    """`lines` with each text after the entry most like it; at the end where none shares its folder."""
     kept = [line if line.endswith("\n") else line + "\n" for line in lines]
+    after: dict[int, list[str]] = {}
+    for text in texts:
+        after.setdefault(_place_of(text, entries) or len(kept), []).append(text + "\n")
+    for place in sorted(after, reverse=True):
+        kept[place:place] = after[place]
+    return kept
+
+
+def _place_of(text: str, entries: list[Entry]) -> int:
+    """The line to go after; 0 where no entry shares the folder."""
     folder = text.partition("::")[0].rpartition("/")[0]
-    best, shared = None, len(folder) + 1
+    best, shared = 0, len(folder) + 1
     for entry in entries:
         common = _common_beginning(entry.pattern, text)
         if common >= shared:
-            best, shared = entry, common
-    kept.insert(best.line if best else len(kept), text + "\n")
-    return kept
+            best, shared = entry.line, common
+    return best
 
 
 def _common_beginning(one: str, other: str) -> int:
@@ -94,10 +102,17 @@ def _covering(entries: list[Entry], node_id: str) -> str:
     for entry in entries:
         if entry.matches(node_id):
             return f"line {entry.line}, {entry.pattern}, matches it: take that off and list the others"
-    return "write it as the report writes it"
+    return nearest(node_id, [entry.pattern for entry in entries]) or "write it as the report writes it"
 
 
-def _checked(node_id: str) -> None:
+def nearest(node_id: str, known: Sequence[str]) -> str:
+    """A hint with the few of `known` that are most like the node id; "" where none is."""
+    close = difflib.get_close_matches(node_id, known, n=3)
+    return f"did you mean {' or '.join(close)}?" if close else ""
+
+
+def check_node_id(node_id: str) -> None:
+    """Raises UsageError for what cannot be a node id or pattern."""
     if not node_id or node_id.startswith("#") or any(character.isspace() for character in node_id):
         raise UsageError(f"{node_id!r} is not a node id", hint="copy it from the report")
 

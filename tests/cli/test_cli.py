@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+from collections.abc import Sequence
 
 import pytest
 
-from harness.cases.evidence import Evidence, Failure
+from harness.cases.evidence import Evidence, Failure, Verdict
 from harness.cases.loading import load_templates
 from harness.cli import main, parser
 from harness.commands import nightly
@@ -17,18 +19,38 @@ from harness.verdicts import Fingerprint, classify
 A, B = "k/a.py::a[npu-1]", "k/b.py::b[npu-1]"
 
 
+# Collected without torch, which these cases do not need.
+CONFTEST = """
+import pytest
+from harness.collection.cases import EXECUTION
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    config.stash[EXECUTION].preload = ()
+"""
+
+
 @pytest.fixture
 def here(tmp_path, monkeypatch):
+    """A repository with the cases A and B, as working directory."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nkernel_paths = k\n")
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "k").mkdir()
+    for name in "ab":
+        text = f"from harness.cases import case\n\n@case(n=[1])\ndef {name}(n):\n    return None\n"
+        (tmp_path / "k" / f"{name}.py").write_text(text)
     return tmp_path
 
 
 @pytest.fixture
 def report(here):
-    def record(*cases: str, folder: str = ".harness/report"):
+    def record(*cases: str, folder: str = ".harness/report", passed: Sequence[str] = ()):
         recorder = Recorder.start(here / folder, RunInfo(("pytest",), ("npu",)), Fingerprint)
         for case in cases:
             recorder.add(classify(Evidence(case, "npu", failure=Failure("simulate", "OutOfBounds", "x[9]"))))
+        for case in passed:
+            recorder.add(Verdict(case, "npu", "pass", "compare", "", "", Evidence(case, "npu")))
         return recorder.finish()
 
     return record
@@ -91,6 +113,37 @@ def test_allow_and_disallow_edit_the_file(here, capsys):
     assert main(["disallow", B, "--reason", "#8", "--bucket", "race", "--stage", "simulate"]) == 0
     assert (here / "allowlist.txt").read_text() == f"# off: {A}: broken by #7\n{B}  fails race at simulate: #8\n"
     assert "taken off" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["allow", A.replace("npu", "ttir"), "k/a.py::a[npu-2]"],
+        ["allow", "k/c.py::*[npu-1]"],
+        ["disallow", "k/a.py::b[npu-1]", "--reason", "x", "--bucket", "race"],
+    ],
+)
+def test_a_node_id_of_no_case_is_refused_with_the_nearest(here, capsys, arguments):
+    assert main(arguments) == 2
+    assert re.search(r"\S+ matches no case \(did you mean k/[ab]\.py::[ab]\[npu-1\]", capsys.readouterr().err)
+    assert not (here / "allowlist.txt").exists()
+
+
+def test_what_is_on_no_line_cannot_be_taken_off_and_the_nearest_is_named(here, capsys):
+    (here / "allowlist.txt").write_text(f"k/gone.py::*\n{A}\n")
+    assert main(["disallow", A.replace("::a", "::aa"), "--reason", "x"]) == 2
+    assert f"did you mean {A}" in capsys.readouterr().err
+    assert main(["disallow", "k/gone.py::*", "--reason", "it is gone"]) == 0  # what matches nothing must go
+
+
+def test_a_first_list_is_made_of_what_passed(report, here, capsys):
+    passed = [f"k/a.py::a[npu-{i}]" for i in range(400)]
+    report(B, passed=passed)
+    assert main(["report", "--gate"]) == 2
+    assert "`harness allow --all-passing` makes one" in capsys.readouterr().err
+    assert main(["allow", "--all-passing"]) == 0
+    assert (here / "allowlist.txt").read_text().splitlines() == passed
+    assert capsys.readouterr().out.splitlines()[-1] == "... and 390 more"
 
 
 def test_new_writes_a_case_file_that_loads_and_computes_what_it_says(here, capsys):

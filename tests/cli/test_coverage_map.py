@@ -109,6 +109,17 @@ def test_the_command_prints_the_map_of_a_record(tmp_path, capsys, format_):
         assert json.loads(text)["ops"][0]["covered"] == ["f32"]
 
 
+def test_a_run_of_some_cases_says_what_it_leaves_out(tmp_path, capsys):
+    for cases in (["k/a.py::a[npu]", "k/b.py::b[npu]", "k/c.py::c[npu]"], ["k/b.py::b[npu]"]):
+        recorder = Recorder.start(tmp_path, RunInfo(("pytest", "-k", "x")), Fingerprint)
+        for case in cases:
+            recorder.add(verdict(case, "pass", {"arith.addf": ["f32"]}))
+        recorder.finish()
+    assert main(["coverage", str(tmp_path)]) == 0
+    told = "Of a run of 1 case (pytest -k x). Not part of it: 2 cases of earlier runs, such as k/a.py::a[npu]."
+    assert told in capsys.readouterr().out
+
+
 def test_a_record_without_ops_is_one_sentence(tmp_path, capsys):
     recorder = Recorder.start(tmp_path, RunInfo(), Fingerprint)
     recorder.add(verdict("k/a.py::a[gpu]", "pass", {}))
