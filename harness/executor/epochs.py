@@ -153,8 +153,12 @@ class AllAccesses:
         at, programs, stamps = at[order], programs[order], stamps[order]
         first = np.flatnonzero(changes(at))
         counts = np.diff(np.append(first, at.size))
+        alike = np.lexsort((programs[first], counts, self._set[at[first]]))  # bytes that are, next to one another
+        lanes = _ranges(first[alike], counts[alike])
+        at, programs, stamps, counts = at[lanes], programs[lanes], stamps[lanes], counts[alike]
+        first = np.cumsum(counts) - counts
         old = self._set[at[first]]
-        leads = _leads(old, first, counts, programs, stamps)
+        leads = _leads(old, first, counts, programs)
         leaders = np.flatnonzero(leads)
         lanes = _ranges(first[leaders], counts[leaders])
         new = np.stack([programs[lanes], stamps[lanes], np.full(lanes.size, site)], axis=1)
@@ -223,10 +227,7 @@ def _ranges(starts: Array, lengths: Array) -> Array:
     return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
 
 
-def _leads(old: Array, first: Array, counts: Array, programs: Array, stamps: Array) -> Array:
+def _leads(old: Array, first: Array, counts: Array, programs: Array) -> Array:
     """Whether a byte does not just do as the byte before it: the same old set, and the same programs come."""
-    leads = changes(old, counts)
-    lanes = np.arange(programs.size)
-    before = np.maximum(lanes - np.repeat(counts, counts), 0)
-    differs = (programs != programs[before]) | (stamps != stamps[before])
-    return leads | np.logical_or.reduceat(differs, first)
+    before = np.maximum(np.arange(programs.size) - np.repeat(counts, counts), 0)
+    return changes(old, counts) | np.logical_or.reduceat(programs != programs[before], first)

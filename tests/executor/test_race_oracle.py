@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from harness.executor.context import Context
 from harness.executor.ops_memory import load_through, store_through
 from harness.executor.values import Pointer, affine_from_rest
 
-PROGRAMS, SIZE = 4, 48
+PROGRAMS, SIZE = 5, 48
 ADDRESS = 0x1004  # elements of eight bytes are aligned at odd multiples of four
 ORDERINGS = {
     "relaxed": RELAXED,
@@ -28,16 +29,26 @@ ORDERINGS = {
     "acq_rel": Ordering(True, True),
 }
 PLAIN = ("load", "store")
-DATA, FLAGS = tuple(range(8)), (8, 9)
+VALUES = (0, 0, 1, 2)
+DATA, FLAGS = (0, 2, 5), (8, 8, 8, 8, 9)
 # What an op is for: its kinds, the elements it touches, their size, its orderings, lanes and programs that take part.
 # Plain data behind flags, plain and atomic accesses to both, and elements of twice the size over the flags.
 ROLES = {
-    "data": (("load", "store"), DATA, 4, ("relaxed",), (1, 2, 4), (1, 1, 2)),
-    "flag": (("add", "exch", "cas"), FLAGS, 4, ("acquire", "release", "acq_rel"), (1, 1, 2), (1, 1, 1, 3)),
+    "data": (("load", "load", "load", "store"), DATA, 4, ("relaxed",), (1, 2, 3), (1, 1, 1, 2)),
+    "take": (("add", "add", "cas"), FLAGS, 4, ("acquire", "acq_rel"), (1,), (1,)),
+    "give": (("add", "exch", "cas"), FLAGS, 4, ("release", "acq_rel"), (1, 1, 2), (1,)),
     "weak": (("add", "exch", "cas", "volatile"), (*DATA[:2], *FLAGS), 4, tuple(ORDERINGS), (1, 2), (1, 4)),
-    "bytes": (("load", "store"), tuple(range(SIZE)), 1, ("relaxed",), (1, 2), (1, 2)),
+    "bytes": (("load", "store"), (*range(4), *range(32, 37)), 1, ("relaxed",), (1, 2), (1, 2)),
     "wide": (("load", "store", "exch"), (3, 4), 8, tuple(ORDERINGS), (1,), (1,)),
 }
+# A program takes a flag, touches data, gives the flag; or does not, so that most but not all accesses are ordered.
+TURNS = (
+    *[("take", "data", "give")] * 12,
+    *[("take", "data"), ("data", "give")] * 2,
+    ("weak",),
+    *[("bytes",)] * 2,
+    ("wide",),
+)
 
 
 @dataclass(frozen=True)
@@ -54,19 +65,29 @@ class Op:
         return element * self.itemsize + -ADDRESS % self.itemsize
 
 
-@st.composite
-def ops(draw: st.DrawFn) -> Op:
-    role = draw(st.sampled_from((*["data"] * 6, *["flag"] * 6, "weak", "bytes", "wide")))
+def random_op(random: Random, role: str, program: int) -> Op:
+    """An op by a program, and perhaps by others in the same batch."""
     kinds, elements, itemsize, orderings, widths, counts = ROLES[role]
-    kind = draw(st.sampled_from(kinds))
-    order = draw(st.permutations(range(PROGRAMS)))
-    programs = tuple(sorted(order[: draw(st.sampled_from(counts))]))
-    value = st.integers(0, 2)
-    lane = st.tuples(st.sampled_from(elements), value, value, st.sampled_from((True, True, True, False)))
-    width = draw(st.sampled_from(widths))
-    lanes = tuple(tuple(draw(lane) for _ in range(width)) for _ in programs)
-    ordering = ORDERINGS[draw(st.sampled_from(orderings))] if kind in ("add", "exch", "cas") else RELAXED
-    return Op(kind, ordering, itemsize, programs, lanes)
+    kind, width = random.choice(kinds), random.choice(widths)
+    others = random.sample([number for number in range(PROGRAMS) if number != program], random.choice(counts) - 1)
+    lanes = tuple(
+        tuple(
+            (random.choice(elements), random.choice(VALUES), random.choice(VALUES), random.random() < 0.8)
+            for _ in range(width)
+        )
+        for _ in range(1 + len(others))
+    )
+    ordering = ORDERINGS[random.choice(orderings)] if kind in ("add", "exch", "cas") else RELAXED
+    return Op(kind, ordering, itemsize, tuple(sorted((program, *others))), lanes)
+
+
+def random_trace(seed: int) -> list[Op]:
+    random = Random(seed)
+    trace = []
+    for _ in range(random.randint(4, 14)):
+        program = random.randrange(PROGRAMS)
+        trace += [random_op(random, role, program) for role in random.choice(TURNS)]
+    return trace
 
 
 # --- the detector ---------------------------------------------------------------------------------------------
@@ -196,15 +217,17 @@ def conflict(first: str, second: str) -> bool:
     return changes and plain
 
 
-@settings(EXAMPLES, max_examples=400)
-@given(st.lists(ops(), min_size=8, max_size=24))
-def test_the_same_bytes_race_as_by_brute_force(trace: list[Op]) -> None:
+@settings(EXAMPLES, max_examples=1000)
+@given(st.integers(0, 2**32 - 1))
+def test_the_same_bytes_race_as_by_brute_force(seed: int) -> None:
+    """Traces of a seed: there, rare orders of many programs come up far more often than in drawn lists."""
+    trace = random_trace(seed)
     oracle = Oracle()
     for op in trace:
         oracle.run(op)
     want = oracle.racing()
     got, memory, found = detected(trace, synchronises=True)
-    assert memory == bytes(oracle.memory)
-    assert got == want and found == bool(want)
+    assert memory == bytes(oracle.memory), trace
+    assert got == want and found == bool(want), trace
     if all(op.ordering == RELAXED for op in trace):
-        assert detected(trace, synchronises=False)[0] == want
+        assert detected(trace, synchronises=False)[0] == want, trace

@@ -104,6 +104,39 @@ def through_a_middleman(flags, data, out, SAME: tl.constexpr):
 
 
 @triton.jit
+def learns_twice(flags, data, out, SECOND: tl.constexpr):
+    """2 takes the flag of 0 and reads its data, then takes that of 1, and gives its own; 3 reads the data of 1."""
+    pid = tl.program_id(0)
+    if pid < 2:
+        tl.store(data + pid, 5)
+        tl.atomic_add(flags + pid, 1, sem="release")
+    if pid == 2:
+        tl.atomic_add(flags, 0, sem="acquire")
+        tl.store(out, tl.load(data))
+        if SECOND:
+            tl.atomic_add(flags + 1, 0, sem="acquire")
+        tl.atomic_add(flags + 2, 1, sem="release")
+    if pid == 3:
+        tl.atomic_add(flags + 2, 0, sem="acquire")
+        tl.store(out + 1, tl.load(data + 1))
+
+
+@triton.jit
+def adds_to_two_flags(flags, data, out, TAKEN: tl.constexpr):
+    """0 and 1 publish at a flag each; 2 adds to both flags and acquires nothing; 3 takes one and reads data of 0."""
+    pid = tl.program_id(0)
+    lane = tl.arange(0, 2)
+    if pid < 2:
+        tl.store(data + pid, 5)
+        tl.atomic_add(flags + pid, 1, sem="release")
+    if pid == 2:
+        tl.atomic_add(flags + lane, 1, sem="release")
+    if pid == 3:
+        tl.atomic_add(flags + TAKEN, 0, sem="acquire")
+        tl.store(out, tl.load(data))
+
+
+@triton.jit
 def swaps(flag, data, out, EXPECTED: tl.constexpr):
     """Program 0 publishes by a compare-and-swap, which succeeds where the flag holds what is expected: 0."""
     if tl.program_id(0) == 0:
@@ -232,6 +265,16 @@ def test_every_reader_of_many_must_be_ordered_before_the_writer(silent: int, rac
 def test_order_passes_through_other_programs() -> None:
     for same in (False, True):
         assert races(through_a_middleman, 3, SAME=same) == set()
+
+
+def test_what_a_program_learned_late_is_passed_on_as_well() -> None:
+    assert races(learns_twice, 4, SECOND=True) == set()
+    assert races(learns_twice, 4, SECOND=False) == {"y"}
+
+
+def test_each_flag_of_a_tile_hands_on_what_was_released_there() -> None:
+    assert races(adds_to_two_flags, 4, TAKEN=0) == set()
+    assert races(adds_to_two_flags, 4, TAKEN=1) == {"y"}
 
 
 def test_a_swap_that_fails_publishes_nothing() -> None:
