@@ -89,7 +89,7 @@ BUCKETS: tuple[Bucket, ...] = (
         "race",
         "kernel or compiler",
         "Two programs touched the same element, at least one wrote it, and nothing orders them.",
-        "Look at both kernel lines named; make one an atomic or give each program its own elements.",
+        "Look at both kernel lines named; order them by a release and an acquire, or make both atomic.",
     ),
     Bucket(
         "uninitialised-read",
