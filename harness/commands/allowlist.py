@@ -10,7 +10,8 @@ from harness.commands.collected import check_cases
 from harness.commands.report import DEFAULT_FOLDER
 from harness.errors import UsageError
 from harness.gate import allow, disallow
-from harness.reports import load_report
+from harness.reports import Baseline, Record, load_report
+from harness.reports.recorder import BASELINE
 from harness.reports.summary import capped
 from harness.verdicts import BUCKET_NAMES
 
@@ -21,7 +22,7 @@ def register(subcommands: Any) -> None:
     adding: argparse.ArgumentParser = subcommands.add_parser("allow", help="cases that must pass from now on")
     adding.add_argument("node_ids", nargs="*", metavar="NODEID")
     adding.add_argument("--candidates", action="store_true", help="every candidate that the last gated run names")
-    adding.add_argument("--all-passing", action="store_true", help="every case that passed the last run: a first list")
+    adding.add_argument("--all-passing", action="store_true", help="every case whose last verdict is a pass: a first list")
     adding.add_argument("--report", type=Path, default=DEFAULT_FOLDER, metavar="RECORD")
     adding.set_defaults(run=run_allow)
     removing: argparse.ArgumentParser = subcommands.add_parser(
@@ -57,9 +58,17 @@ def run_disallow(options: argparse.Namespace) -> int:
 
 
 def _reported(options: argparse.Namespace) -> list[str]:
-    """What the last run says is to be taken up."""
+    """What the report says is to be taken up."""
     if not (options.candidates or options.all_passing):
         return []
     record = load_report(options.report)
-    passing = [verdict.case for verdict in record.by_outcome("pass")] if options.all_passing else []
+    passing = _passing(options.report, record) if options.all_passing else []
     return passing + (record.gate.candidates if options.candidates and record.gate else [])
+
+
+def _passing(report: Path, record: Record) -> list[str]:
+    """By their last verdicts, which a run of a few leaves alone; of a single record, by that."""
+    if not report.is_dir():
+        return [verdict.case for verdict in record.by_outcome("pass")]
+    last = Baseline.load(report / BASELINE).updated(record.verdicts, [])
+    return [case for case, past in sorted(last.cases.items()) if past.outcome == "pass"]

@@ -94,7 +94,7 @@ def read_lines(path: Path) -> list[str]:
     try:
         return list(io.StringIO(path.read_bytes().decode("utf-8"), newline=""))
     except FileNotFoundError as error:
-        hint = "`harness allow --all-passing` makes one of every case that passed the last run"
+        hint = "`harness allow --all-passing` makes one of every case that passes"
         raise UsageError(f"there is no allowlist {path}", hint=hint) from error
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
