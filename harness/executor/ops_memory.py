@@ -422,16 +422,14 @@ def gathered_rows(value: Descriptor, rows: Array, column: Array, shape: tuple[in
 # --- atomics ---------------------------------------------------------------------------------------------------
 
 
-def _atomic(
-    planner: Planner, operation: Operation, perform: Callable[[Pointer, list[Array], Any, AccessType, Context], Array]
+Perform = Callable[[Pointer, "list[Array]", Any, AccessType, Context], Array]
+Locate = Callable[[Frame], Pointer]
+
+
+def atomic_step(
+    planner: Planner, operation: Operation, locate: Locate, sources: Sequence[int], mask: int | None, perform: Perform
 ) -> Step:
-    names = ("ptr", "val", "mask") if operation.name == "tt.atomic_rmw" else ("ptr", "cmp", "val")
-    pointer_value, *others = (operand(operation, name) for name in names)
-    assert pointer_value is not None
-    pointer = planner.slot(pointer_value)
-    mask_value = others.pop() if names[-1] == "mask" else None
-    mask = None if mask_value is None else planner.slot(mask_value)
-    sources = [planner.slot(value) for value in others if value is not None]
+    """The step of an atomic on the pointers that `locate` finds, with the values in the slots `sources`."""
     (target,) = planner.slots_of(operation.results)
     type_ = operation.results[0].type
     access = _access(operation, "atomic", type_, atomic=True)
@@ -440,7 +438,7 @@ def _atomic(
         chosen = _settled_mask(None if mask is None else frame[mask], context)
         values = [_to_memory(frame[slot], type_) for slot in sources]
         old = None
-        for part, part_mask in _parts(frame[pointer], chosen, access, context):
+        for part, part_mask in _parts(locate(frame), chosen, access, context):
             if context.pause is None:
                 result = perform(part, values, part_mask, access, context)
             else:
@@ -453,25 +451,38 @@ def _atomic(
     return run
 
 
-@op("tt.atomic_rmw")
-def _atomic_rmw(planner: Planner, operation: Operation) -> Step:
+def _atomic(planner: Planner, operation: Operation, perform: Perform) -> Step:
+    names = ("ptr", "val", "mask") if operation.name == "tt.atomic_rmw" else ("ptr", "cmp", "val")
+    pointer_value, *others = (operand(operation, name) for name in names)
+    assert pointer_value is not None
+    pointer = planner.slot(pointer_value)
+    mask_value = others.pop() if names[-1] == "mask" else None
+    mask = None if mask_value is None else planner.slot(mask_value)
+    sources = [planner.slot(value) for value in others if value is not None]
+    return atomic_step(planner, operation, lambda frame: frame[pointer], sources, mask, perform)
+
+
+def rmw(operation: Operation) -> Perform:
+    """What an atomic read-modify-write does, by its attribute."""
     kind = ATOMIC_OPERATION.keywords[get(operation, "atomic_rmw_op")]
     wanted = bool(operation.results[0].uses)
-    return _atomic(
-        planner,
-        operation,
-        lambda pointer, values, mask, access, context: read_modify_write(
-            pointer, values[0], mask, kind, access, context, wanted
-        ),
+    return lambda pointer, values, mask, access, context: read_modify_write(
+        pointer, values[0], mask, kind, access, context, wanted
     )
+
+
+def cas(operation: Operation) -> Perform:
+    """What a compare-and-swap does with [compared, new]."""
+    return lambda pointer, values, mask, access, context: compare_and_swap(
+        pointer, values[0], values[1], mask, access, context
+    )
+
+
+@op("tt.atomic_rmw")
+def _atomic_rmw(planner: Planner, operation: Operation) -> Step:
+    return _atomic(planner, operation, rmw(operation))
 
 
 @op("tt.atomic_cas")
 def _atomic_cas(planner: Planner, operation: Operation) -> Step:
-    return _atomic(
-        planner,
-        operation,
-        lambda pointer, values, mask, access, context: compare_and_swap(
-            pointer, values[0], values[1], mask, access, context
-        ),
-    )
+    return _atomic(planner, operation, cas(operation))

@@ -31,9 +31,11 @@ OPS: dict[str, StepMaker] = {}
 TERMINATORS = frozenset(
     {"scf.yield", "scf.condition", "tt.return", "tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return"}
 )
-_SPINNING = frozenset({"tt.atomic_cas", "tt.atomic_rmw", "tt.atomic_poll"})
+_SPINNING = frozenset(
+    {"tt.atomic_cas", "tt.atomic_rmw", "tt.atomic_poll", "amdg.buffer_atomic_cas", "amdg.buffer_atomic_rmw"}
+)
 _PRODUCTS = frozenset({"tt.dot"})
-_ATOMIC = _SPINNING | {"tt.descriptor_reduce", "tt.print"}
+_ATOMIC = _SPINNING | {"tt.descriptor_reduce", "ttng.async_tma_reduce", "tt.print"}
 
 
 def op(*names: str) -> Callable[[StepMaker], StepMaker]:

@@ -83,7 +83,7 @@ class IndexListCodec:
         return DenseArrayBase.from_list(i32, [int(number) for number in listed.split(",") if number.strip()])
 
     def print(self, printer: ModulePrinter, value: Attribute) -> None:
-        printer.glued(f"[{', '.join(map(str, cast('DenseArrayBase', value).get_values()))}]")
+        printer.glued(f"[{', '.join(map(str, cast('DenseArrayBase[IntegerType]', value).get_values()))}]")
 
 
 class TextCodec:

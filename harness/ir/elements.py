@@ -162,7 +162,7 @@ class TypeElement:
         parsed.types[self.name] = parser.value_types() if self.variadic else [parser.value_type()]
 
     def begins(self, parser: ModuleParser) -> bool:
-        return True
+        return parser.sees_type()
 
     def present(self, op: Operation, syntax: OpShape) -> bool:
         return bool(syntax.types_of(op, self.name))

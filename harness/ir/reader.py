@@ -309,6 +309,10 @@ class Reader(Parser):
         self.at = end
         return True
 
+    def sees_type(self) -> bool:
+        """Whether a type comes next; functions' types are never asked for."""
+        return _TYPE.match(self.text, self.at) is not None
+
     def value_types(self) -> list[Attribute]:
         found = [self.value_type()]
         while self.accept(","):

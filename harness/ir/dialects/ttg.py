@@ -210,9 +210,7 @@ def _memory() -> list[Syntax]:
         Syntax(LocalDeallocOp, "$src attr-dict `:` type($src)"),
         Syntax(LocalLoadOp, f"$src (`token` $token^)? {moved}", {"token": TOKEN}),
         Syntax(LocalStoreOp, "$src `,` $dst attr-dict `:` type($src) `->` type($dst)"),
-        Syntax(
-            LocalGatherOp, "$src `[` $indices `]` attr-dict `:` type($src) `,` type($indices) `->` type($result)"
-        ),
+        Syntax(LocalGatherOp, "$src `[` $indices `]` attr-dict `:` type($src) `,` type($indices) `->` type($result)"),
         Syntax(MemDescIndexOp, f"$src `[` $index `]` {moved}", {"index": i32}),
         Syntax(MemDescSubsliceOp, f"$src $offsets {moved}", codecs={"offsets": IndexListCodec()}),
     ]

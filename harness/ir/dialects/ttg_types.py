@@ -165,12 +165,12 @@ class PaddedSharedLayout(ParametrizedAttribute):
     """`#ttg.padded_shared<[512:+16, ...] {offset = ..., block = []}>`: `paddings` are pairs (interval, padding)."""
 
     name = "ttg.padded_shared"
-    paddings: ArrayAttr = param_def()
+    paddings: ArrayAttr[ArrayAttr[IntAttr]] = param_def()
     fields: DictionaryAttr = param_def()
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        pairs: list[Attribute] = []
+        pairs: list[ArrayAttr[IntAttr]] = []
         with parser.in_angle_brackets():
             parser.parse_punctuation("[")
             while parser.parse_optional_punctuation("]") is None:

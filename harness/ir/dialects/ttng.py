@@ -248,9 +248,7 @@ def _barriers() -> list[Syntax]:
             "$alloc `,` $phase (`,` $pred^)? (`deps` $deps^)? attr-dict `:` type($alloc) (`,` type($deps)^)?",
             {"phase": i32, **flag},
         ),
-        Syntax(
-            ArriveBarrierOp, "$alloc `,` $count (`,` $pred^)? attr-dict `:` type($alloc)", flag, {"count": number}
-        ),
+        Syntax(ArriveBarrierOp, "$alloc `,` $count (`,` $pred^)? attr-dict `:` type($alloc)", flag, {"count": number}),
         Syntax(FenceAsyncSharedOp, "attr-dict"),
     ]
 
