@@ -22,7 +22,9 @@ def register(subcommands: Any) -> None:
     adding: argparse.ArgumentParser = subcommands.add_parser("allow", help="cases that must pass from now on")
     adding.add_argument("node_ids", nargs="*", metavar="NODEID")
     adding.add_argument("--candidates", action="store_true", help="every candidate that the last gated run names")
-    adding.add_argument("--all-passing", action="store_true", help="every case whose last verdict is a pass: a first list")
+    adding.add_argument(
+        "--all-passing", action="store_true", help="every case whose last verdict is a pass: a first list"
+    )
     adding.add_argument("--report", type=Path, default=DEFAULT_FOLDER, metavar="RECORD")
     adding.set_defaults(run=run_allow)
     removing: argparse.ArgumentParser = subcommands.add_parser(
