@@ -59,11 +59,17 @@ def _compiler_failure(cause: CommandResult, where: SourceLocation, folder: Path)
         request = replace(request, input=str(copy))
     stage = failing_pass(request, cause.status) or COMPILE
     if result.signal_name:
-        what = f"the compiler ended by {result.signal_name} in {stage}"
+        what = f"the compiler ended by {result.signal_name} in {stage}{_assertion(cause.stderr)}"
         return Failure(stage, f"Signal:{result.signal_name}", what, where, log=cause.stderr)
     kind = "VerifierFailed" if is_verifier_message(diagnostic) else "PassFailed"
     what = diagnostic or f"{stage} failed and gave no reason"
     return Failure(stage, kind, what, _place(cause, where), log=cause.stderr)
+
+
+def _assertion(log: str) -> str:
+    """The assertion that did not hold, where the compiler says one."""
+    match = re.search(r"Assertion [`'](?P<text>.*?)' failed|LLVM ERROR: (?P<fatal>.*)", log)
+    return f": {match['text'] or match['fatal']}" if match else ""
 
 
 def _place(cause: CommandResult, where: SourceLocation) -> SourceLocation:

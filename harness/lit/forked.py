@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from dataclasses import dataclass
+import tempfile
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -46,7 +47,11 @@ def run_opt(request: opt.OptRequest, stdin: int, stdout: int, stderr: int) -> Op
     with os.fdopen(reader, encoding="utf-8") as phases:
         entered = phases.read().split()
     _, status = os.waitpid(pid, 0)
-    return OptResult(os.waitstatus_to_exitcode(status), entered[-1] if entered else "")
+    code = os.waitstatus_to_exitcode(status)
+    if opt.CRASH in entered and code > 0:
+        code = -signal.SIGABRT  # which is how triton-opt, that catches nothing, would have ended
+    phases_only = [phase for phase in entered if phase != opt.CRASH]
+    return OptResult(code, phases_only[-1] if phases_only else "")
 
 
 def _become_opt(request: opt.OptRequest, streams: tuple[int, int, int], phases: int) -> NoReturn:
@@ -95,10 +100,10 @@ def failing_pass(request: opt.OptRequest, status: int) -> str:
 
     The passes are run once more, one further each time, so that this costs nothing unless something failed.
     """
-    with open(os.devnull, "r+b") as nothing:
+    with open(os.devnull, "r+b") as nothing, tempfile.TemporaryFile("w+b") as log:
         for count in range(len(request.passes) + 1):
-            shorter = opt.OptRequest(**{**vars(request), "passes": request.passes[:count], "output": "-"})
-            result = run_opt(shorter, nothing.fileno(), nothing.fileno(), nothing.fileno())
+            shorter = replace(request, passes=request.passes[:count], output="-")
+            result = run_opt(shorter, nothing.fileno(), nothing.fileno(), log.fileno())
             if result.status == status:
                 return request.passes[count - 1].flag if count else ""
     return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,9 @@ _SPLIT = re.compile(r"^[ \t]*// -----[^\n]*$", re.MULTILINE)
 
 # The phases of a run, as `Progress` is told of them.
 PARSE, PASSES, DIAGNOSTICS = "parse", "passes", "diagnostics"
+# Told beside them: MLIR has caught a signal, as of an assertion, and made a failure of it.
+CRASH = "crash"
+_CAUGHT = "A signal was caught while processing the MLIR module"
 Progress = Callable[[str], None]
 
 
@@ -139,7 +143,7 @@ def _process(request: OptRequest, compiler: Compiler, chunk: str, first_line: in
     start = os.fstat(2).st_size
     _, output = _compile(request, compiler, padded, tell)
     tell(DIAGNOSTICS)
-    log = os.pread(2, os.fstat(2).st_size - start, start).decode(errors="replace")
+    log = _log_since(start)
     os.ftruncate(2, start)
     os.lseek(2, start, os.SEEK_SET)
     wrong = disagreements(expectations_of(chunk, first_line), diagnostics_of(log))
@@ -161,6 +165,7 @@ def _compile(request: OptRequest, compiler: Compiler, text: str, tell: Progress)
     manager = ir.pass_manager(context)
     for one in request.passes:
         compiler.add(manager, one)
+    start = os.fstat(2).st_size
     tell(PARSE)
     with _file_with(request, text) as path:
         try:
@@ -169,8 +174,17 @@ def _compile(request: OptRequest, compiler: Compiler, text: str, tell: Progress)
             if request.passes:
                 manager.run(module, "triton-opt")
         except RuntimeError:  # what went wrong stands on stderr
+            if _CAUGHT in _log_since(start):
+                tell(CRASH)
             return False, ""
     return True, _printed(request, module)
+
+
+def _log_since(start: int) -> str:
+    """What has been written to descriptor 2; "" where that is no file to read again."""
+    if not stat.S_ISREG(os.fstat(2).st_mode):
+        return ""
+    return os.pread(2, os.fstat(2).st_size - start, start).decode(errors="replace")
 
 
 @contextmanager

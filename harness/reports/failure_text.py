@@ -5,6 +5,7 @@ from __future__ import annotations
 from harness import errors
 from harness.cases.evidence import BufferEvidence, Finding, Verdict
 from harness.verdicts.buckets import bucket_named
+from harness.verdicts.classify import LIT
 
 _LOG_LINES = 12
 _REPORT_LINES = 60
@@ -76,4 +77,6 @@ def _log(verdict: Verdict, verbose: bool) -> list[str]:
     lines = failure.log.rstrip().splitlines()
     if failure.kind == "CheckFailed":  # FileCheck's report: the nearest match, and the input around it
         return ["", *(lines if verbose else lines[:_REPORT_LINES])]
+    if verdict.target == LIT:  # MLIR's first words count; what follows them is the whole module again
+        return ["", "first lines of its stderr:", *(lines if verbose else lines[:_LOG_LINES])]
     return ["", "last lines of its stderr:", *(lines if verbose else lines[-_LOG_LINES:])]
