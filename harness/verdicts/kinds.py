@@ -35,6 +35,7 @@ _BY_KIND: dict[str, str] = {
     "OutOfMemoryError": "out-of-memory",
     "MemoryError": "out-of-memory",
     "UnsupportedVersion": "environment",
+    "UnsupportedFlag": "environment",
     "UsageError": "environment",
     "EnvironmentFailed": "environment",
     "ModuleNotFoundError": "environment",
