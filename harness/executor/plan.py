@@ -159,22 +159,23 @@ class Planner:
         """The plan of a region of one block."""
         return self.block(region.block)
 
-    def blocks(self, region: Region) -> tuple[list[BlockPlan], dict[int, tuple[int, ...]]]:
-        """The plans of a region's blocks in reverse post-order, and the successors of each by number."""
+    def blocks(
+        self, region: Region, skipped: Sequence[Operation] = ()
+    ) -> tuple[list[BlockPlan], dict[int, tuple[int, ...]]]:
+        """The plans of a region's blocks in reverse post-order, without the skipped ops, and the successors of each
+        by number."""
         ordered = _reverse_post_order(region)
         number = {block: index for index, block in enumerate(ordered)}
         successors = {
             number[block]: tuple(number[target] for target in (block.last_op.successors if block.last_op else ()))
             for block in ordered
         }
-        return [self.block(block) for block in ordered], successors
+        return [self.block(block, skipped) for block in ordered], successors
 
     def kernel_blocks(self, region: Region) -> tuple[BlockPlan, list[BlockPlan], dict[int, tuple[int, ...]]]:
         """A kernel's blocks, what all its programs share moved out of the entry into a prologue."""
-        entry = region.blocks[0]
-        prologue, hoisted = self.prologue(entry)
-        blocks, successors = self.blocks(region)
-        blocks[0] = self.block(entry, hoisted)
+        prologue, hoisted = self.prologue(region.blocks[0])
+        blocks, successors = self.blocks(region, hoisted)
         return prologue, blocks, successors
 
     def block(self, block: Block, skipped: Sequence[Operation] = ()) -> BlockPlan:
