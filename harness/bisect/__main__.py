@@ -38,7 +38,7 @@ def table(bisection: Bisection) -> str:
 
 
 def _line(result: StageResult) -> str:
-    same = f" (same text as {result.same_as})" if result.same_as is not None else ""
+    same = f" (same program as {result.same_as})" if result.same_as is not None else ""
     timing = f" [{result.copied}]" if result.copied != "earliest" else ""
     races = f", {len(result.findings)} findings" if result.findings else ""
     reason = f": {result.reason}" if result.reason else ""

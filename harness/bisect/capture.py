@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from harness.bisect.stages import FINAL, Capture, CompilerFailure, Stage, modules_of
 from harness.errors import UsageError
@@ -73,7 +73,7 @@ def capturing(target: GPUTarget, on_launch: OnLaunch) -> Iterator[None]:
     before = active_driver()
     with knobs.runtime.scope(), knobs.compilation.scope():
         knobs.compilation.always_compile = True
-        knobs.runtime.add_stages_inspection_hook = _Hook(captures)
+        knobs.runtime.add_stages_inspection_hook = cast("Any", _Hook(captures))
         config.set_active(_driver(target, captures, on_launch))
         try:
             yield

@@ -22,7 +22,7 @@ class StageResult:
     buffers   compared with the goldens; empty where it was not executed, or stopped
     findings  races and the like, of asynchronous copies too
     copied    which timing of asynchronous copies the verdict is about: "earliest", "latest"
-    same_as   the number of an earlier stage with the very same text, of which this is the verdict
+    same_as   the number of an earlier stage that is the same program (see `program_key`), of which this is the verdict
     """
 
     number: int

@@ -9,7 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from harness.bisect.arguments import fitted
 from harness.bisect.capture import Grid, capturing, gpu_target
+from harness.bisect.program import program_key
 from harness.bisect.results import Bisection, LaunchBisection, StageResult, Verdict
 from harness.bisect.stages import Capture, Stage
 from harness.cases.allocate import Allocated, Snapshot, allocate
@@ -102,10 +104,10 @@ class _Run:
     def _execute(self, one: _Launch, stage: Stage, timing: Timing) -> list[Finding]:
         if stage.text not in self.plans:
             self.plans[stage.text] = compile_module(parse_module(stage.text, f"{stage.pass_name}.mlir"))
-        memory = memory_of(self.allocated)
-        arguments = bind_arguments(one.signature, one.values, memory)
+        plan, memory = self.plans[stage.text], memory_of(self.allocated)
+        arguments = fitted(bind_arguments(one.signature, one.values, memory), plan.entry.parameters)
         options = replace(self.options, copies=timing)
-        return launch(self.plans[stage.text], one.grid, arguments, memory, options).findings
+        return launch(plan, one.grid, arguments, memory, options).findings
 
     # --- every stage ------------------------------------------------------------------------------------------
 
@@ -115,9 +117,10 @@ class _Run:
         known: dict[str, StageResult] = {}
         results = LaunchBisection(one.capture, one.grid)
         for index, stage in enumerate(one.capture.stages):
-            same = known.get(stage.text)
+            key = program_key(stage.text)
+            same = known.get(key)
             if same is None:
-                result = known[stage.text] = self._stage(number, index, stage)
+                result = known[key] = self._stage(number, index, stage)
             else:
                 result = replace(same, number=index, stage=stage, same_as=same.number, seconds=0.0)
             results.results.append(result)

@@ -45,8 +45,12 @@ _PURE = frozenset(
 
 def is_pure(operation: Operation) -> bool:
     """Whether the op computes from its operands alone and has no effect."""
-    name = operation.name
-    return not operation.regions and (name.startswith(("arith.", "math.")) or name in _PURE)
+    return not operation.regions and is_pure_name(operation.name)
+
+
+def is_pure_name(name: str) -> bool:
+    """Whether ops of this name, where they have no regions, compute from their operands alone."""
+    return name.startswith(("arith.", "math.")) or name in _PURE
 
 
 _CARRY_SHARING = frozenset(
