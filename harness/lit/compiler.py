@@ -63,17 +63,31 @@ class Compiler:
             module.load_dialects(context)  # type: ignore[attr-defined]
         return context
 
+    def manager(self, context: Any) -> Any:
+        """An empty pass manager; of modules, where the wheel lets one say so."""
+        manager = self.libtriton.ir.pass_manager(context)
+        if not self.textual.refusal:
+            self.textual.anchor(manager)
+        return manager
+
     def add(self, manager: Any, request: PassRequest) -> None:
-        """Adds a pass, through its binding where that can say the same. Raises UnsupportedFlag."""
-        for binding in self.bindings.get(request.flag, ()):
-            arguments = binding.arguments(request.given)
-            if arguments is not None:
-                binding.add(manager, *arguments)
-                return
+        """Adds a pass, through its binding where that can say just the same. Raises UnsupportedFlag."""
+        fitting = self._fitting(request)
+        # What a binding sets by itself need not be the pass's default, which only the text leaves alone.
+        is_exact = len(fitting) == 1 and set(fitting[0].fixed) <= set(request.given)
+        if fitting and (is_exact or (self.textual.refusal and len(fitting) == 1)):
+            binding = fitting[0]
+            binding.add(manager, *(binding.arguments(request.given) or ()))
+            return
         if self.textual.refusal:
             raise UnsupportedFlag(self._why_not(request))
-        if not self.textual.add(manager, request.text):
-            raise UnsupportedFlag(self._unknown(request))
+        if complaint := self.textual.add(manager, request.text):
+            raise UnsupportedFlag(self._unknown(request, complaint))
+
+    def _fitting(self, request: PassRequest) -> list[PassBinding]:
+        """The bindings that can say what is asked for; more than one say different things besides."""
+        bindings = self.bindings.get(request.flag, ())
+        return [one for one in bindings if one.arguments(request.given) is not None]
 
     def _backends(self) -> Iterator[ModuleType]:
         modules = (value for value in vars(self.libtriton).values() if isinstance(value, ModuleType))
@@ -85,12 +99,18 @@ class Compiler:
         known = self.bindings.get(request.flag)
         if not known:
             return f"unsupported: {request.flag} has no binding in triton {self.release}"
+        if len(self._fitting(request)) > 1:
+            names = " and ".join(one.name.removeprefix("libtriton.") for one in known)
+            return (
+                f"unsupported: {request.flag} is added by {names} in triton {self.release}, each with its own options"
+            )
         options = ", ".join(known[0].options) or "no option"
         return f"unsupported: {request.flag} takes exactly {options} in triton {self.release}, not {request.options!r}"
 
-    def _unknown(self, request: PassRequest) -> str:
-        if request.flag in self.bindings or request.pipeline:
-            return f"unsupported: triton {self.release} cannot read the pipeline {request.text}"
+    def _unknown(self, request: PassRequest, complaint: str) -> str:
+        if "does not refer to a registered pass" not in complaint or request.pipeline:
+            said = complaint.splitlines()[0]
+            return f"unsupported: triton {self.release} cannot read the pipeline {request.text}: {said}"
         return f"unsupported: {request.flag} has no binding in triton {self.release}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import sys
@@ -57,6 +58,7 @@ def run_opt(request: opt.OptRequest, stdin: int, stdout: int, stderr: int) -> Op
 def _become_opt(request: opt.OptRequest, streams: tuple[int, int, int], phases: int) -> NoReturn:
     status = 1
     try:
+        faulthandler.disable()  # Python's stack says nothing of the compiler's
         for descriptor, stream in enumerate(streams):
             os.dup2(stream, descriptor)
         status = _opt(request, phases)

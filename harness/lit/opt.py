@@ -103,7 +103,7 @@ def check_supported(request: OptRequest, compiler: Compiler) -> None:
     if request.allow_unregistered_dialect and compiler.textual.refusal:
         release = compiler.release
         raise UnsupportedFlag(f"unsupported: -allow-unregistered-dialect has no binding in triton {release}")
-    manager = compiler.libtriton.ir.pass_manager(compiler.context())
+    manager = compiler.manager(compiler.context())
     for one in request.passes:
         compiler.add(manager, one)
 
@@ -162,7 +162,7 @@ def _compile(request: OptRequest, compiler: Compiler, text: str, tell: Progress)
         context.printOpOnDiagnostic(False)
         # Below errors, nothing is reported unless one asks for it.
         os.environ["MLIR_ENABLE_DIAGNOSTICS"] = "remarks"
-    manager = ir.pass_manager(context)
+    manager = compiler.manager(context)
     for one in request.passes:
         compiler.add(manager, one)
     start = os.fstat(2).st_size

@@ -55,10 +55,9 @@ class Substitutions:
     def _expanded(self, text: str) -> str:
         """With definitions, which may use one another, put in."""
         for _ in range(_MAX_DEPTH):
-            before = text
             for name, value in self.defined.items():
                 text = text.replace(name, value)
-            if text == before:
+            if not any(name in text for name in self.defined):
                 return text
         raise ParseError("the definitions go round in circles")
 

@@ -6,10 +6,14 @@ and passed; a self-test, in a process of its own, must therefore succeed before 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import faulthandler
 import os
+import re
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -20,11 +24,17 @@ from harness.lit.exported import exported_symbols, pass_factories
 _PARSE = "_ZN4mlir17parsePassPipelineEN4llvm9StringRefERNS_13OpPassManagerERNS0_11raw_ostreamE"
 _REGISTER = "_ZN4mlir12registerPassERKSt8functionIFSt10unique_ptrINS_4PassESt14default_deleteIS2_EEvEE"
 _ERRORS = "_ZN4llvm4errsEv"
-_SET_NESTING = "_ZN4mlir13OpPassManager10setNestingENS0_7NestingE"
+_MAKE = "_ZN4mlir13OpPassManagerC1EN4llvm9StringRefENS0_7NestingE"
+_ASSIGN = "_ZN4mlir13OpPassManageraSERKS0_"
 _ALLOW_UNREGISTERED = "_ZN4mlir11MLIRContext25allowUnregisteredDialectsEb"
 _ADD_PASS = "_ZN4mlir13OpPassManager7addPassESt10unique_ptrINS_4PassESt14default_deleteIS2_EE"
-_NEEDED = (_PARSE, _REGISTER, _ERRORS, _SET_NESTING, _ALLOW_UNREGISTERED, _ADD_PASS)
-_IMPLICIT = 0  # OpPassManager::Nesting
+_NEEDED = (_PARSE, _REGISTER, _ERRORS, _MAKE, _ASSIGN, _ALLOW_UNREGISTERED, _ADD_PASS)
+_ANCHOR = b"builtin.module"
+_EXPLICIT = 1  # OpPassManager::Nesting
+_MANAGER_BYTES = 256  # an OpPassManager is less than half of that
+
+_KEPT_BYTES = 4096
+_RESTRICTED = re.compile(r"restricted to '([\w.]+)' on a PassManager intended to run on 'builtin.module'")
 
 _MANAGER = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)
 
@@ -74,18 +84,37 @@ class TextualPipelines:
         found.refusal = found._self_test()
         return found
 
-    def add(self, manager: Any, pipeline: str) -> bool:
-        """Adds the passes of `pipeline` to a pass manager of the wheel; False where MLIR cannot read it, which it
-        then says on stderr. Raises RuntimeError where the route was refused."""
+    def anchor(self, manager: Any) -> None:
+        """Makes an empty pass manager one of modules, as triton-opt's is: the wheel's are of any op, and would run a
+        pass of functions on the module. Raises RuntimeError where the route was refused."""
+        if self.refusal:
+            raise RuntimeError(self.refusal)
+        anchored = ctypes.create_string_buffer(_MANAGER_BYTES)
+        name = _StringRef(_ANCHOR, len(_ANCHOR))
+        self._function(_MAKE, None, ctypes.c_void_p, _StringRef, ctypes.c_int)(anchored, name, _EXPLICIT)
+        self._function(_ASSIGN, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(_address(manager), anchored)
+
+    def add(self, manager: Any, pipeline: str) -> str:
+        """Adds the passes of `pipeline` to a pass manager that was anchored; gives what MLIR has against it, or "".
+
+        A pass of functions, say, is put into the functions, as triton-opt does by itself. Raises RuntimeError where
+        the route was refused.
+        """
         if self.refusal:
             raise RuntimeError(self.refusal)
         self._register()
-        address = _address(manager)
-        self._function(_SET_NESTING, None, ctypes.c_void_p, ctypes.c_int)(address, _IMPLICIT)
-        errors = self._function(_ERRORS, ctypes.c_void_p)()
+        complaint = self._parse(manager, pipeline)
+        restricted = _RESTRICTED.search(complaint)
+        return self._parse(manager, f"{restricted[1]}({pipeline})") if restricted else complaint
+
+    def _parse(self, manager: Any, pipeline: str) -> str:
         parse = self._function(_PARSE, ctypes.c_bool, _StringRef, ctypes.c_void_p, ctypes.c_void_p)
+        errors = self._function(_ERRORS, ctypes.c_void_p)()
         text = pipeline.encode()
-        return bool(parse(_StringRef(text, len(text)), address, errors))
+        with _captured_stderr() as log:
+            is_good = parse(_StringRef(text, len(text)), _address(manager), errors)
+            complaint = log()
+        return "" if is_good else complaint or "MLIR does not say why"
 
     def printed_passes(self, context: Any) -> list[str]:
         """Every pass that can be given as text, as a pass manager prints it with its defaults.
@@ -99,7 +128,6 @@ class TextualPipelines:
     def _printed(self, factory: str, context: Any) -> str:
         manager = self.libtriton.ir.pass_manager(context)
         address = _address(manager)
-        self._function(_SET_NESTING, None, ctypes.c_void_p, ctypes.c_int)(address, _IMPLICIT)
         made = ctypes.c_void_p()  # a std::unique_ptr, which its caller holds; the pass manager then empties it
         self._function(factory, ctypes.c_void_p, ctypes.c_void_p)(ctypes.byref(made))
         self._function(_ADD_PASS, None, ctypes.c_void_p, ctypes.c_void_p)(address, ctypes.byref(made))
@@ -153,6 +181,7 @@ _GOOD = "good"
 def _test_and_exit(route: TextualPipelines, writer: int) -> NoReturn:
     """The child of a self-test: it answers through the pipe, and what the library prints is nobody's news."""
     try:
+        faulthandler.disable()
         silent = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silent, 1)
         os.dup2(silent, 2)
@@ -171,12 +200,14 @@ def _first_fault(route: TextualPipelines) -> str:
     context = ir.context()
     ir.load_dialects(context)
     manager = ir.pass_manager(context)
-    if not route.add(manager, _TEST_PIPELINE):
-        return f"{_TEST_PIPELINE} is not read"
+    route.anchor(manager)
+    if complaint := route.add(manager, _TEST_PIPELINE):
+        return f"{_TEST_PIPELINE} is not read: {complaint}"
     printed = manager.get_pipeline_str()
-    if "max-iterations=7" not in printed or not printed.endswith(",cse)"):
+    shape = re.sub(r"\{[^{}]*max-iterations=7[^{}]*\}", "{7}", printed)
+    if shape != "builtin.module(canonicalize{7},cse)":
         return f"{_TEST_PIPELINE} is read as {printed}"
-    if route.add(ir.pass_manager(context), "no-such-pass") or route.add(ir.pass_manager(context), "cse{"):
+    if not all(route.add(ir.pass_manager(context), text) for text in ("no-such-pass", "cse{")):
         return "a pipeline that is none is read"
     if not any("cse" in printed for printed in route.printed_passes(context)):
         return "its passes cannot be listed"
@@ -195,6 +226,20 @@ def _parsed(ir: Any, context: Any, text: str) -> Any:
         file.write(text)
         file.flush()
         return ir.parse_mlir_module(file.name, context)
+
+
+@contextlib.contextmanager
+def _captured_stderr() -> Iterator[Callable[[], str]]:
+    """What native code writes to descriptor 2 inside the block goes into a file; the function reads it."""
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as file:
+        original = os.dup(2)
+        os.dup2(file.fileno(), 2)
+        try:
+            yield lambda: os.pread(file.fileno(), _KEPT_BYTES, 0).decode(errors="replace").strip()
+        finally:
+            os.dup2(original, 2)
+            os.close(original)
 
 
 def _no_state(destination: int, source: int, operation: int) -> bool:
