@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from harness.bisect.stages import Capture, Stage
 from harness.cases.evidence import BufferEvidence, Finding
 
+if TYPE_CHECKING:
+    import torch
+
+Timing = Literal["earliest", "latest"]
 Verdict = Literal["match", "differs", "not executed"]
 
 
@@ -21,6 +25,7 @@ class StageResult:
     blocker   the op (or type, or attribute) that kept it from being executed
     buffers   compared with the goldens; empty where it was not executed, or stopped
     findings  races and the like, of asynchronous copies too
+    trap      the type of the trap that stopped it, such as "OutOfBounds"
     copied    which timing of asynchronous copies the verdict is about: "earliest", "latest"
     same_as   the number of an earlier stage that is the same program (see `program_key`), of which this is the verdict
     """
@@ -32,7 +37,8 @@ class StageResult:
     blocker: str = ""
     buffers: tuple[BufferEvidence, ...] = ()
     findings: tuple[Finding, ...] = ()
-    copied: str = "earliest"
+    trap: str = ""
+    copied: Timing = "earliest"
     same_as: int | None = None
     seconds: float = 0.0
 
@@ -73,10 +79,14 @@ class LaunchBisection:
 @dataclass
 class Bisection:
     """A case on a target. `outcome`: "clean" (every stage executed matches), "found" (a pass changed a buffer, or
-    the compiler failed), "undecided" (nothing was executed, or the first stage that was differs already)."""
+    the compiler failed), "undecided" (nothing was executed, or the first stage that was differs already).
+
+    contents  executes a stage of a launch (by its number) once more, and gives what every buffer holds then
+    """
 
     target: str
     launches: Sequence[LaunchBisection]
+    contents: Callable[[int, StageResult], Mapping[str, torch.Tensor]] = lambda launch, result: {}
 
     @property
     def outcome(self) -> Literal["clean", "found", "undecided"]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.bisect.arguments import fitted
 from harness.bisect.capture import Grid, capturing, gpu_target
 from harness.bisect.program import program_key
-from harness.bisect.results import Bisection, LaunchBisection, StageResult, Verdict
+from harness.bisect.results import Bisection, LaunchBisection, StageResult, Timing, Verdict
 from harness.bisect.stages import Capture, Stage
 from harness.cases.allocate import Allocated, Snapshot, allocate
 from harness.cases.evidence import BufferEvidence, Finding
@@ -25,27 +25,40 @@ from harness.npu.arguments import bind_arguments
 from harness.targets.npu import memory_of
 from harness.targets.operation import operation_of
 from harness.targets.run_case import as_triton, seed_text
+from harness.targets.target import EnterStage
 
-Timing = Literal["earliest", "latest"]
+if TYPE_CHECKING:
+    import torch
+
 # A module that names one of these has copies that may take effect late.
 _ASYNCHRONOUS = ("async_copy", "async_tma_copy_global", "async_tma_gather", "buffer_load_to_local")
 
 
-def bisect_case(instance: CaseInstance, target: str, options: ExecutorOptions | None = None) -> Bisection:
+def bisect_case(
+    instance: CaseInstance,
+    target: str,
+    options: ExecutorOptions | None = None,
+    enter_stage: EnterStage = lambda stage: None,
+) -> Bisection:
     """Compiles every launch of a case for `target` ("cuda:90") and executes all stages of each.
+
+    `enter_stage` hears "reference", "frontend" and "simulate" as they begin.
 
     Raises UsageError for a target no backend takes, CaseError or ReferenceFailed for a case that is none, and
     whatever the front end raises: there are no stages then.
     """
     case = instance.build()
     allocated = allocate(case, seed_text(instance))
+    enter_stage("reference")
     goldens = run_reference(case, allocated, instance.template.where)
-    run = _Run(case, allocated, goldens, options or ExecutorOptions(), allocated.snapshot())
+    run = _Run(case, allocated, goldens, options or ExecutorOptions(), allocated.snapshot(), enter_stage)
+    enter_stage("frontend")
     with capturing(gpu_target(target), run.record):
         for one in case.launches:
             arguments = {name: as_triton(value) for name, value in allocated.arguments(one).items()}
             one.kernel[one.grid](**arguments, **one.options)
-    return Bisection(target, [run.bisect(number) for number in range(len(run.launches))])
+    enter_stage("simulate")
+    return Bisection(target, [run.bisect(number) for number in range(len(run.launches))], run.contents)
 
 
 @dataclass
@@ -71,6 +84,7 @@ class _Outcome:
     blocker: str = ""
     buffers: tuple[BufferEvidence, ...] = ()
     findings: tuple[Finding, ...] = ()
+    trap: str = ""
 
 
 @dataclass
@@ -82,6 +96,7 @@ class _Run:
     goldens: Mapping[str, np.ndarray | None]
     options: ExecutorOptions
     start: Snapshot
+    enter_stage: EnterStage
     launches: list[_Launch] = field(default_factory=list)
     plans: dict[str, Plan] = field(default_factory=dict)
 
@@ -92,11 +107,16 @@ class _Run:
         before = self.allocated.snapshot()
         one = _Launch(capture, grid, dict(signature), list(values), before, before)
         self.launches.append(one)
-        for stage in capture.stages:
+        self.enter_stage("simulate")
+        self._run_baseline(one)
+        self.enter_stage("frontend")
+
+    def _run_baseline(self, one: _Launch) -> None:
+        for stage in one.capture.stages:
             try:
                 self._execute(one, stage, "earliest")
             except (UnsupportedOp, ParseError, Trap):
-                self.allocated.restore(before)
+                self.allocated.restore(one.before)
                 continue
             one.baseline, one.after = stage, self.allocated.snapshot()
             return
@@ -141,6 +161,7 @@ class _Run:
             outcome.blocker,
             outcome.buffers,
             outcome.findings,
+            outcome.trap,
             timing,
             seconds=time.perf_counter() - started,
         )
@@ -153,13 +174,18 @@ class _Run:
         except (UnsupportedOp, ParseError) as error:
             return _Outcome("not executed", str(error), _blocker(error))
         except Trap as error:
-            return _Outcome("differs", f"{type(error).__name__}: {error}")
+            return _Outcome("differs", f"{type(error).__name__}: {error}", trap=type(error).__name__)
         self._replay(number)
         comparison = self._compare()
         wrong = [buffer for buffer in comparison.buffers if buffer.mismatch]
         verdict: Verdict = "differs" if wrong or comparison.findings else "match"
         reason = _mismatch(wrong[0]) if wrong else "".join(finding.message for finding in comparison.findings[:1])
         return _Outcome(verdict, reason, "", tuple(comparison.buffers), (*findings, *comparison.findings))
+
+    def contents(self, number: int, result: StageResult) -> dict[str, torch.Tensor]:
+        """What every buffer holds once the launch `number` ran as in the stage, or to the trap that stopped it."""
+        self._outcome(number, result.stage, result.copied)
+        return {name: tensor.clone() for name, tensor in self.allocated.tensors.items()}
 
     def _replay(self, number: int) -> None:
         """Carries out the launches after this one as their baselines, and what the host wrote in between."""

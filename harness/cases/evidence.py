@@ -109,6 +109,31 @@ class CommandEvidence:
     seconds: float = 0.0
 
 
+@dataclass(frozen=True)
+class StageEvidence:
+    """Modules of a GPU backend's pipeline, one after another, that are the same program to the executor.
+
+    launch    index of the launch in `Evidence.launches`
+    pipeline  the backend's stage they belong to: "ttir", "ttgir"
+    number    of the first of them in the launch's compilation
+    after     the pass that left the first of them behind; "" where none had run
+    passes    those that were about to run on each, in order: all but the last left the program as it was
+    verdict   "match", "differs", "not executed"
+    reason    one sentence where the verdict is not "match"
+    blocker   the op, type or attribute that kept it from being executed
+    """
+
+    launch: int
+    pipeline: str
+    number: int
+    after: str
+    passes: tuple[str, ...]
+    verdict: str
+    reason: str = ""
+    blocker: str = ""
+    seconds: float = 0.0
+
+
 @dataclass
 class Evidence:
     """Everything one run of one case on one target found out."""
@@ -125,6 +150,8 @@ class Evidence:
     artifacts: str = ""  # folder holding kernel, IR and buffers; only for failures
     operations: dict[str, list[str]] = field(default_factory=dict)  # of the IR that ran; see harness.targets.op_usage
     commands: list[CommandEvidence] = field(default_factory=list)  # of a lit case
+    stages: list[StageEvidence] = field(default_factory=list)  # of a target that runs every stage of a pipeline
+    changed_by: str = ""  # the pass after which buffers, or what the checks find, were wrong first
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,8 @@ def _from_findings(evidence: Evidence) -> _Cause | None:
     finding = min(evidence.findings, key=_finding_rank)
     more = len(evidence.findings) - 1
     others = f" (and {more} more)" if more else ""
-    return _Cause("fail", evidence.stage, finding.kind, _finding_summary(finding) + others)
+    stage = evidence.changed_by or evidence.stage
+    return _Cause("fail", stage, finding.kind, _finding_summary(finding) + others)
 
 
 def _finding_rank(finding: Finding) -> int:
@@ -116,7 +117,7 @@ def _from_mismatches(evidence: Evidence) -> _Cause | None:
     if not wrong:
         return None
     others = f" (and {len(wrong) - 1} more buffers)" if len(wrong) > 1 else ""
-    return _Cause("fail", "compare", "wrong-values", _mismatch_summary(wrong[0]) + others)
+    return _Cause("fail", evidence.changed_by or "compare", "wrong-values", _mismatch_summary(wrong[0]) + others)
 
 
 def _unearned(evidence: Evidence) -> _Cause | None:
@@ -148,6 +149,17 @@ def _ran_on_host(evidence: Evidence) -> _Cause | None:
     return None
 
 
+def _no_stage_executed(evidence: Evidence) -> _Cause | None:
+    """Of a launch whose pipeline ran to its end, that is: of any other there is a failure."""
+    for number, launch in enumerate(evidence.launches):
+        stages = [stage for stage in evidence.stages if stage.launch == number]
+        last = [stage for stage in stages if stage.pipeline == stages[-1].pipeline]
+        if last and all(stage.verdict == "not executed" for stage in last):
+            what = f"no stage of {last[-1].pipeline} of {launch.kernel} was executed: {last[-1].reason}"
+            return _Cause("fail", "simulate", "not-simulated", what)
+    return None
+
+
 def _only_replayed(evidence: Evidence) -> _Cause | None:
     for launch in evidence.launches:
         if launch.replayed:
@@ -173,6 +185,7 @@ def _left_uncompared(evidence: Evidence) -> _Cause | None:
 
 _EARNED: tuple[Callable[[Evidence], _Cause | None], ...] = (
     _nothing_launched,
+    _no_stage_executed,
     _ran_on_host,
     _only_replayed,
     _stopped_short,
