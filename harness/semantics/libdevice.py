@@ -1,5 +1,5 @@
 """libdevice by symbol, as `tt.extern_elementwise` names it: `__nv_NAME` for f64, `__nv_NAMEf` for f32
-(`__ocml_NAME_f32` / `_f64` on AMD). CUDA's libdevice user guide gives each function's meaning."""
+(`__ocml_NAME_f32` / `_f64` and `__triton_hip_NAME` on AMD). CUDA's libdevice user guide gives each function's meaning."""
 
 from __future__ import annotations
 
@@ -236,6 +236,18 @@ _EXACT: dict[str, ElementwiseFunction] = {
     # __nv_roundf rounds halves away from zero, __nv_tanf and friends are in the table above.
 }
 
+# What AMD's library calls by names of its own.
+_AMD: dict[str, ElementwiseFunction] = {
+    "i0": _UNARY_AND_BINARY["cyl_bessel_i0"],
+    "i1": _UNARY_AND_BINARY["cyl_bessel_i1"],
+    "iabs": np.abs,
+    "isfinite": _EXACT["isfinited"],
+    "isinf": _EXACT["isinfd"],
+    "isnan": _EXACT["isnand"],
+    "pown": _EXACT["powi"],
+    "signbit": _EXACT["signbitd"],
+}
+
 # x2y_rounding: the conversions of libdevice, by source and destination letters.
 _LETTERS = {"double": "f64", "float": "f32", "int": "i32", "uint": "i32", "ll": "i64", "ull": "i64"}
 _TO_WHOLE = {"rn": np.rint, "rz": np.trunc, "rd": np.floor, "ru": np.ceil}
@@ -260,10 +272,12 @@ _ROUNDED = {
 
 def libdevice_function(symbol: str) -> ElementwiseFunction:
     """The function behind a symbol. Raises UnsupportedOp, naming the symbol."""
-    name = symbol.removeprefix("__nv_").removeprefix("__ocml_")
+    name = symbol.removeprefix("__nv_").removeprefix("__ocml_").removeprefix("__triton_hip_")
     for suffix in ("_f32", "_f64"):
         if symbol.startswith("__ocml_") and name.endswith(suffix):
             name = name.removesuffix(suffix)
+    if name in _AMD and not symbol.startswith("__nv_"):
+        return _AMD[name]
     if name in _EXACT:
         return _EXACT[name]
     for candidate in (name, name.removesuffix("f"), name.removesuffix("_rn")):

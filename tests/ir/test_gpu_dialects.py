@@ -44,7 +44,8 @@ def test_every_op_is_in_the_corpus() -> None:
     ],
 )
 def test_a_layout_prints_as_it_was_read(layout: str) -> None:
-    line = f"  tt.func public @k(%arg0: tensor<4xf32, {layout}>, %arg1: !ttg.async.token) attributes {{noinline = false}} {{"
+    parameters = f"%arg0: tensor<4xf32, {layout}>, %arg1: !ttg.async.token"
+    line = f"  tt.func public @k({parameters}) attributes {{noinline = false}} {{"
     text = f"module {{\n{line}\n    tt.return\n  }}\n}}\n"
     assert line in plain(print_module(parse_module(text, "layout")))
 

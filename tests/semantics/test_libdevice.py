@@ -225,6 +225,13 @@ def test_special_values(name: str, operands: tuple[float, ...], want: float) -> 
         ("__nv_powi", ("f64", "i32"), "f64", (-2.0, 3), -8.0),
         ("__nv_uint2double_rn", ("i32",), "f64", (-1,), float((1 << 32) - 1)),
         ("__nv_dsub_rn", ("f64", "f64"), "f64", (1.0, 3.0), -2.0),
+        ("__ocml_isnan_f64", ("f64",), "i32", (math.nan,), 1),
+        ("__ocml_isfinite_f64", ("f64",), "i32", (math.inf,), 0),
+        ("__ocml_signbit_f64", ("f64",), "i32", (-0.0,), 1),
+        ("__ocml_pown_f64", ("f64", "i32"), "f64", (-2.0, 3), -8.0),
+        ("__triton_hip_iabs", ("i32",), "i32", (-7,), 7),
+        ("__triton_hip_fabs", ("f64",), "f64", (-7.0,), 7.0),
+        ("__triton_hip_llrint", ("f64",), "i64", (2.5,), 2),
         ("__nv_norm4d", ("f64",) * 4, "f64", (1e200, 1e200, 1e200, 1e200), 2e200),
     ],
 )
