@@ -25,16 +25,15 @@ Rows = Any  # slice(None), or an array of row numbers
 
 
 class LocalBuffer:
-    """data: (programs of the batch, elements); nobody has written the elements where `written` is false."""
+    """data: (programs of the batch, elements)."""
 
-    __slots__ = ("data", "where", "written")
+    __slots__ = ("data", "where")
 
     def __init__(self, programs: int, elements: int, dtype: np.dtype[Any], where: SourceLocation | None) -> None:
         # Bits that stand out: NaN as floats, -1 as integers.
         self.data = np.full((programs, elements * dtype.itemsize), 0xFF, np.uint8).view(dtype)
         if dtype == np.bool_:
             self.data[...] = False
-        self.written = np.zeros((programs, elements), np.bool_)
         self.where = where
 
 
@@ -81,25 +80,24 @@ class LocalView:
             numbers += (np.arange(extent, dtype=np.int64) * stride).reshape(column)
         return numbers
 
-    def read(self, rows: Rows, of: str = "data") -> Array:
+    def read(self, rows: Rows) -> Array:
         """A copy, (programs, *shape)."""
-        table: Array = getattr(self.buffer, of)
-        window = self._window(table)
+        window = self._window()
         if window is not None:
             return window[rows].copy() if isinstance(rows, slice) else window[rows]
-        return table[self._index(rows)]
+        return self.buffer.data[self._index(rows)]
 
-    def write(self, rows: Rows, values: Any, of: str = "data") -> None:
+    def write(self, rows: Rows, values: Any) -> None:
         """values: (programs|1, *shape)"""
-        table: Array = getattr(self.buffer, of)
-        window = self._window(table)
+        window = self._window()
         if window is not None:
             window[rows] = values
         else:
-            table[self._index(rows)] = values
+            self.buffer.data[self._index(rows)] = values
 
-    def _window(self, table: Array) -> Array | None:
-        """All rows of a table through the view, no copy; None where programs look at different places."""
+    def _window(self) -> Array | None:
+        """All rows through the view, no copy; None where programs look at different places."""
+        table = self.buffer.data
         if self.offset.size > 1 and (self.offset != self.offset[0]).any():
             return None
         size = table.itemsize

@@ -1,5 +1,5 @@
 """libdevice by symbol, as `tt.extern_elementwise` names it: `__nv_NAME` for f64, `__nv_NAMEf` for f32
-(`__ocml_NAME_f32` / `_f64` and `__triton_hip_NAME` on AMD). CUDA's libdevice user guide gives each function's meaning."""
+(`__ocml_NAME_f32` / `_f64`, `__triton_hip_NAME` on AMD). CUDA's libdevice user guide gives each function's meaning."""
 
 from __future__ import annotations
 
