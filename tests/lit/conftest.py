@@ -14,23 +14,6 @@ from harness.errors import CaseError
 from harness.lit.run_case import run_case
 from harness.verdicts import classify
 
-# Arithmetic that triton-licm moves out of the loop.
-LOOP = """
-tt.func @squares(%a: i32, %n: i32, %p: !tt.ptr<i32>) {
-  %c0 = arith.constant 0 : i32
-  %c1 = arith.constant 1 : i32
-  scf.for %i = %c0 to %n step %c1 : i32 {
-    %square = arith.muli %a, %a : i32
-    tt.store %p, %square : !tt.ptr<i32>
-  }
-  tt.return
-}
-"""
-MOVES = "// CHECK: arith.muli\n// CHECK: scf.for\n"
-STAYS = "// CHECK: scf.for\n// CHECK: arith.muli\n"
-# What stops the compiler by a signal: tt.load asks for a number of warps that nobody gave.
-RUN = "// RUN: triton-opt %s -triton-licm | FileCheck %s\n"
-
 Judge = Callable[..., Verdict]
 
 
