@@ -8,6 +8,7 @@ do not run at all. The modules are what Triton's own `MLIR_ENABLE_DUMP` writes.
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import signal
@@ -111,7 +112,7 @@ class _Hook:
             metadata["name"] = module.get_entry_func_name()
             metadata["shared"] = 0
             metadata["tmem_size"] = None
-            self.captures.append(_run_apart(metadata["name"], module, kept, metadata))
+            self.captures.append(run_apart(metadata["name"], module, kept, metadata))
             return str(len(self.captures) - 1)
 
         # The source's own stage comes first; what it returns is passed on and stored as the binary.
@@ -119,7 +120,7 @@ class _Hook:
         stages[binary] = lambda number, _: number.encode()
 
 
-def _run_apart(kernel: str, module: Any, stages: Mapping[str, Any], metadata: dict[str, Any]) -> Capture:
+def run_apart(kernel: str, module: Any, stages: Mapping[str, Any], metadata: dict[str, Any]) -> Capture:
     """Runs the stages on the module in a child process, which may abort.
 
     One that dies takes the buffered end of its dump with it, so it is run once more without the buffer, which is slow.
@@ -146,6 +147,7 @@ def _child(folder: Path, module: Any, stages: Mapping[str, Any], metadata: dict[
     """Never returns. Whatever happens, the parent finds the modules that were written so far."""
     code = 1
     try:
+        faulthandler.disable()  # whoever enabled it wants to hear of the parent
         log = os.open(folder / _LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(log, 1)
         os.dup2(log, 2)
@@ -189,7 +191,11 @@ def _collect(kernel: str, folder: Path, names: Sequence[str], status: int) -> Ca
         return Capture(kernel, (*stages, Stage(FINAL, final.read_text(), names[-1])))
     last = stages[-1] if stages else None
     failure = CompilerFailure(
-        last.pass_name if last else "", last.pipeline if last else names[0], _how_it_ended(folder, status), log
+        last.pass_name if last else "",
+        last.pipeline if last else names[0],
+        _how_it_ended(folder, status),
+        log,
+        signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else "",
     )
     return Capture(kernel, tuple(stages), failure)
 

@@ -19,7 +19,8 @@ _LOCATION = re.compile(
     rf" ?loc\((?:[^()\"]|{_QUOTED}|\((?:[^()\"]|{_QUOTED}|\((?:[^()\"]|{_QUOTED}|\([^()]*\))*\))*\))*\)"
 )
 _LAYOUTS = "slice|dot_op|blocked|linear|nvidia_mma|amd_mfma|amd_wmma"
-_ALIAS = re.compile(rf"^#(?:loc\d* = |\w+ = #ttg\.(?:{_LAYOUTS})<).*\n", re.MULTILINE)
+_DEFINED_LOCATION = re.compile(r"^#loc\d* = .*\n", re.MULTILINE)
+_DEFINED_LAYOUT = re.compile(rf"^#\w+ = #ttg\.(?:{_LAYOUTS})<.*\n", re.MULTILINE)
 # Layouts written out, the innermost first.
 _LAYOUT = re.compile(rf"#ttg\.(?:{_LAYOUTS})<\{{[^<>]*\}}>")
 _OF_TENSOR = re.compile(r"(tensor<(?:[^<>,]|<[^<>]*>)*), #\w+>")
@@ -40,19 +41,32 @@ _OP_NAME = re.compile(r"[\w.]+")
 _CONVERSION = re.compile(r"ttg\.convert_layout (%[\w$.-]+(?:#\d+)?)")
 
 
+def without_locations(text: str) -> str:
+    """The text of a module, or of lines of one, without locations."""
+    text = _SHORT_LOCATION.sub("", _DEFINED_LOCATION.sub("", text))
+    return _LOCATION.sub("", text) if "loc(" in text else text
+
+
+def without_layouts(text: str) -> str:
+    """Likewise without the layouts of tensors."""
+    text = _DEFINED_LAYOUT.sub("", text)
+    while (inner := _LAYOUT.sub("#L", text)) != text:
+        text = inner
+    return _OF_TENSOR.sub(r"\1>", text)
+
+
+def without_hints(text: str) -> str:
+    """Likewise without what only later passes read: the scheduler's attributes, and what is known of integers."""
+    return _NO_ATTRIBUTES.sub("", _HINT.sub("", text).replace(", }", "}"))
+
+
 def program_key(text: str) -> str:
     """Equal for two modules only if they are the same program: the same effects, in the same order, of the same values.
 
     Layouts of tensors, conversions between them, locations, names of values, the scheduler's hints and the place
     of ops that have no effect are left out; all else, layouts of shared memory included, counts.
     """
-    text = _SHORT_LOCATION.sub("", _ALIAS.sub("", text))
-    if "loc(" in text:
-        text = _LOCATION.sub("", text)
-    while (inner := _LAYOUT.sub("#L", text)) != text:
-        text = inner
-    text = _OF_TENSOR.sub(r"\1>", text)
-    text = _NO_ATTRIBUTES.sub("", _HINT.sub("", text).replace(", }", "}"))
+    text = without_hints(without_layouts(without_locations(text)))
     text = _DEAD_BLOCK.sub("", _MODULE.sub("module {", text))
     return "\n".join(_numbered(_reachable(text).splitlines()))
 

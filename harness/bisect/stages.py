@@ -36,12 +36,20 @@ class CompilerFailure:
     pipeline   the backend's stage
     what       one sentence: the exception, or the signal that ended the compiler's process
     log        what the compiler wrote to stdout and stderr
+    signal     the name of the signal that ended its process, "" for an exception
     """
 
     pass_name: str
     pipeline: str
     what: str
     log: str = ""
+    signal: str = ""
+
+    @property
+    def cause(self) -> str:
+        """The first error, or the assertion that did not hold, in the log; "" where it tells neither."""
+        lines = [line.strip() for line in self.log.splitlines()]
+        return next((line for line in lines if " error: " in line or "Assertion `" in line), "")
 
 
 @dataclass(frozen=True)

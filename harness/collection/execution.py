@@ -19,6 +19,9 @@ from harness.verdicts import classify
 LIT_TARGET = "lit"
 LIT_RUNNER = "harness.lit.run_case:run_case"
 
+# What runs kernels on a GPU backend's pipeline, whose targets are BACKEND:ARCH.
+PIPELINE_RUNNER = "harness.bisect.run_case:run_case"
+
 # Inside the report folder: what a running case has left so far for a person to look at.
 RUNNING = "running"
 
@@ -53,7 +56,7 @@ class Execution:
             summary.parameter_id,
             target,
             replace(self.settings.run, artifacts=str(artifacts)),
-            LIT_RUNNER if target == LIT_TARGET else self.runner,
+            self._runner_of(target),
             self.settings.memory,
         )
         verdict = classify(self._evidence(request))
@@ -73,6 +76,11 @@ class Execution:
             failure = Failure("collect", type(error).__name__, error.what, error.where, error.hint)
             return Evidence(request.node_id, request.target, failure=failure)
 
+    def _runner_of(self, target: str) -> str:
+        if target == LIT_TARGET:
+            return LIT_RUNNER
+        return PIPELINE_RUNNER if is_pipeline(target) else self.runner
+
     def _runner(self, target: str) -> IsolatedRunner:
         environment = _environment_of(target)
         key = tuple(sorted(environment.items()))
@@ -81,8 +89,25 @@ class Execution:
         return self._runners[key]
 
 
+def is_pipeline(target: str) -> bool:
+    """Whether it names a GPU: cuda:90."""
+    return ":" in target
+
+
+def check_target(target: str) -> None:
+    """Raises UsageError for a name that is no target's."""
+    if is_pipeline(target):
+        from harness.bisect.capture import gpu_target
+
+        gpu_target(target)
+        return
+    from harness.targets.registry import target_named
+
+    target_named(target)
+
+
 def _environment_of(target: str) -> Mapping[str, str]:
-    if target in (DEFAULT_TARGET, LIT_TARGET):
+    if target in (DEFAULT_TARGET, LIT_TARGET) or is_pipeline(target):
         return {}  # as its own module says; but that imports torch, which this process can do without
     from harness.targets.registry import target_named
 

@@ -23,7 +23,7 @@ from harness.collection.cases import (
     family_of,
     mark_name,
 )
-from harness.collection.execution import LIT_TARGET, Execution
+from harness.collection.execution import LIT_TARGET, Execution, check_target
 from harness.collection.recording import WORKER_COLLECTED, WORKER_SELECTED, Recording
 from harness.collection.scope import wants_cases
 from harness.collection.settings import DEFAULT_TARGET, Settings
@@ -131,11 +131,9 @@ def _check_targets(settings: Settings) -> None:
     """Known names only; the default one is known without importing what it needs."""
     if settings.targets == (DEFAULT_TARGET,):
         return
-    from harness.targets.registry import target_named
-
     try:
         for name in settings.targets:
-            target_named(name)
+            check_target(name)
     except HarnessError as error:
         raise pytest.UsageError(str(error)) from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness import errors
 from harness.cases.evidence import BufferEvidence, Finding, Verdict
+from harness.reports.stage_table import stage_table
 from harness.verdicts.buckets import bucket_named
 from harness.verdicts.classify import LIT
 
@@ -24,6 +25,7 @@ def failure_text(verdict: Verdict, verbose: bool = False) -> str:
             f"{verdict.bucket} at {verdict.stage} (owner: {bucket.owner})",
             *(f"  {line}" for line in head),
             *measured,
+            *(f"  {line}" for line in stage_table(evidence, verbose)),
             *_trace(verdict, verbose),
             *_log(verdict, verbose),
             "",

@@ -24,7 +24,7 @@ def html_page(record: Record) -> str:
     body = [
         f"<h1>Kernel coverage on {escape(', '.join(record.run.targets) or 'no target')}</h1>",
         f"<p>{escape(summary.headline(record))}. Started {escape(record.run.started)}.</p>",
-        *(f"<p>{escape(absence)}.</p>" for absence in summary.absences(record)),
+        *(f"<p>{escape(absence)}.</p>" for absence in summary.facts(record)),
         *(f"<p class=warning>{escape(warning)}</p>" for warning in summary.warnings(record)),
         _bucket_table(record),
         _gate(record),

@@ -13,7 +13,7 @@ def markdown(record: Record) -> str:
     """GitHub-flavoured Markdown."""
     blocks = [
         f"## {_title(record)}",
-        "  \n".join(f"{_text(line)}." for line in [summary.headline(record), *summary.absences(record)]),
+        "  \n".join(f"{_text(line)}." for line in [summary.headline(record), *summary.facts(record)]),
         "\n".join(f"> **{warning}**  " for warning in summary.warnings(record)),
         _bucket_table(record),
         _gate(record),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from harness.cases.evidence import Verdict
 from harness.gate.gate import GateResult
 from harness.reports.record import Comparison, Record
+from harness.reports.stage_table import stage_counts
 from harness.verdicts import is_absent
 from harness.verdicts.buckets import BUCKETS, Bucket
 
@@ -71,6 +72,11 @@ def absences(record: Record) -> list[str]:
     """`16 skipped: Triton 3.9.0 has no tl.make_block_ptr`: what there was nothing to run of, and why."""
     reasons = Counter(verdict.summary for verdict in record.verdicts if is_absent(verdict))
     return [f"{count} skipped: {reason}" for reason, count in reasons.items()]
+
+
+def facts(record: Record) -> list[str]:
+    """What else the headline owes: skipped cases with their reason, and stages, where a target has them."""
+    return absences(record) + stage_counts(record.verdicts)
 
 
 def gate_headline(gate: GateResult) -> str:

@@ -24,7 +24,7 @@ def terminal_table(record: Record, previous: Record | None = None, folder: str =
     if previous is not None:
         comparison = compare(Baseline.of(previous), record.verdicts)
     blocks = [
-        [summary.headline(record), *summary.absences(record), *summary.warnings(record)],
+        [summary.headline(record), *summary.facts(record), *summary.warnings(record)],
         _bucket_table(record),
         _failures(record) if failures else [],
         _changes(comparison, len(summary.failures(record))),

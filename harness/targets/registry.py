@@ -21,5 +21,6 @@ def target_named(name: str) -> Target:
     """The target called `name`. Raises UsageError, listing the known ones."""
     known = targets()
     if name not in known:
-        raise UsageError(f"there is no target {name!r}", hint=f"one of: {', '.join(known)}")
+        hint = f"one of: {', '.join(known)}, or a GPU as BACKEND:ARCH, such as cuda:90"
+        raise UsageError(f"there is no target {name!r}", hint=hint)
     return known[name]

@@ -1,0 +1,122 @@
+"""`harness bisect CASE --target cuda:90`: the first compiler pass after which the case is wrong.
+
+    harness bisect coverage_kernels/reduce/softmax.py
+    harness bisect 'coverage_kernels/reduce/softmax.py::softmax[cuda:90-fp32-64x128]'
+
+CASE is a file, or a node id with or without its [..] part, whatever target that names. The backend's own pipeline
+compiles every launch, with no GPU; the module before each pass is executed and compared with the case's goldens.
+
+Exit status: 0 clean (every stage executed matches), 1 found (a pass changed a buffer, or the compiler failed), 2
+undecided (nothing could be executed, or the kernel is wrong before any pass), and for what cannot be done as asked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from harness.cases.evidence import Evidence
+from harness.commands.report import DEFAULT_FOLDER
+from harness.errors import UsageError
+from harness.reports import folder_name
+from harness.reports.stage_table import stage_table
+
+CLEAN, FOUND, UNDECIDED = 0, 1, 2
+# Of several cases, what is found outweighs what is undecided.
+_WORST = (FOUND, UNDECIDED, CLEAN)
+_WORD = {CLEAN: "clean", FOUND: "found", UNDECIDED: "undecided"}
+_BRACKETS = re.compile(r"(?P<name>[^\[]*)(?:\[(?P<inside>.*)\])?", re.DOTALL)
+
+
+def register(subcommands: Any) -> None:
+    command: argparse.ArgumentParser = subcommands.add_parser(
+        "bisect",
+        help="the first compiler pass after which a case is wrong, with no GPU",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("case", metavar="CASE", help="FILE, FILE::CASE or a node id")
+    command.add_argument("--target", default="cuda:90", metavar="BACKEND:ARCH", help="whose pipeline [%(default)s]")
+    command.add_argument("--all", action="store_true", help="every row of the table")
+    command.add_argument("--report-dir", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Raises UsageError for a case or target that is none."""
+    from harness.bisect.capture import gpu_target
+
+    gpu_target(options.target)
+    found = [_bisect(instance, node_id, options) for instance, node_id in _chosen(options.case, options.target)]
+    return next(status for status in _WORST if status in found)
+
+
+def _chosen(case: str, target: str) -> Iterator[tuple[Any, str]]:
+    """The instances that CASE names, each with its node id on the target."""
+    from harness.cases.loading import load_templates
+
+    file, _, wanted = case.partition("::")
+    if not Path(file).is_file():
+        raise UsageError(f"there is no case file {file}", hint="CASE is FILE, FILE::CASE or a node id")
+    templates = load_templates(Path(file))
+    chosen = [(one, each) for one in templates for each in one.instances() if _is_meant(wanted, one.name, each)]
+    if not chosen:
+        names = ", ".join(template.name for template in templates)
+        raise UsageError(f"{file} has no case {wanted!r}", hint=f"its cases: {names}")
+    for template, instance in chosen:
+        parameters = f"-{instance.parameter_id}" if instance.parameter_id else ""
+        yield instance, f"{file}::{template.name}[{target}{parameters}]"
+
+
+def _is_meant(wanted: str, name: str, instance: Any) -> bool:
+    parts = _BRACKETS.fullmatch(wanted)
+    if not wanted or parts is None or parts["name"] != name:
+        return not wanted
+    inside, parameters = parts["inside"], instance.parameter_id
+    if inside is None:
+        return True
+    target, _, rest = inside.partition("-")
+    return inside == parameters or (rest == parameters and (bool(parameters) or bool(target)))
+
+
+def _bisect(instance: Any, node_id: str, options: argparse.Namespace) -> int:
+    from harness.bisect.evidence import fill, first_culprit
+    from harness.bisect.explain import explanation, failures, reproduce_command, reproduces, save
+    from harness.bisect.run import bisect_case
+
+    print(node_id)
+    bisection = bisect_case(instance, options.target)
+    evidence = Evidence(node_id, options.target)
+    fill(evidence, bisection)
+    lines = stage_table(evidence, options.all)
+    culprit = first_culprit(bisection)
+    folder = options.report_dir / "bisect" / folder_name(node_id)
+    if culprit is not None:
+        lines += ["", *explanation(bisection, culprit)]
+    broken = failures(bisection)
+    for one, failure in broken:
+        lines += ["", f"{one.capture.kernel}: the compiler failed in {failure.pass_name}: {failure.what}"]
+        lines += [f"  {line}" for line in failure.log.splitlines()[:_LOG_LINES]]
+    if broken or (culprit is not None and culprit.suspects):
+        save(folder, bisection, culprit)
+        lines += ["", f"saved: {folder}"]
+    if broken and culprit is None:
+        name = broken[0][1].pass_name
+        alone = "fails alone as well" if reproduces(folder, name) else "does not fail alone: its options are not known"
+        lines.append(f"rerun: {' '.join(reproduce_command(folder, name))}  ({alone})")
+    status = _status(evidence, bool(broken), culprit)
+    print("\n".join([*lines, _WORD[status], ""]).replace(f"{Path.cwd()}/", ""), flush=True)
+    return status
+
+
+_LOG_LINES = 8
+
+
+def _status(evidence: Evidence, broken: bool, culprit: Any) -> int:
+    if broken or (culprit is not None and culprit.suspects):
+        return FOUND
+    executed = {row.launch for row in evidence.stages if row.verdict == "match"}
+    return CLEAN if culprit is None and evidence.launches and len(executed) == len(evidence.launches) else UNDECIDED
