@@ -108,7 +108,9 @@ def _bisect(instance: Any, node_id: str, options: argparse.Namespace) -> int:
         alone = "fails alone as well" if reproduces(folder, name) else "does not fail alone: its options are not known"
         lines.append(f"rerun: {' '.join(reproduce_command(folder, name))}  ({alone})")
     status = _status(evidence, bool(broken), culprit)
-    print("\n".join([*lines, _WORD[status], ""]).replace(f"{Path.cwd()}/", ""), flush=True)
+    missing = sum(len(row.passes) for row in evidence.stages if row.verdict == "not executed")
+    but = f", but {missing} stages were not executed" if missing and status == CLEAN else ""
+    print("\n".join([*lines, f"{_WORD[status]}{but}", ""]).replace(f"{Path.cwd()}/", ""), flush=True)
     return status
 
 
