@@ -141,12 +141,18 @@ def _process(request: OptRequest, compiler: Compiler, chunk: str, first_line: in
         return _compile(request, compiler, padded, tell)
     sys.stderr.flush()
     start = os.fstat(2).st_size
-    _, output = _compile(request, compiler, padded, tell)
+    entered: list[str] = []
+
+    def hear(phase: str) -> None:
+        entered.append(phase)
+        tell(phase)
+
+    _, output = _compile(request, compiler, padded, hear)
     tell(DIAGNOSTICS)
     log = _log_since(start)
     os.ftruncate(2, start)
     os.lseek(2, start, os.SEEK_SET)
-    wrong = disagreements(expectations_of(chunk, first_line), diagnostics_of(log))
+    wrong = disagreements(expectations_of(chunk, first_line), diagnostics_of(log), with_notes=PASSES in entered)
     if wrong:
         os.write(2, "".join(f"error: {sentence}\n" for sentence in wrong).encode())
     return not wrong, output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from harness.lit.compiler import installed_compiler
 from harness.lit.forked import OptResult, run_opt
 
 OPT, FILECHECK = "triton-opt", "FileCheck"
+
+_FILE_MARKER = re.compile(r"^(?:.|//)?--- (\S+)[^\n]*\n", re.MULTILINE)
 
 # Tools of the system that upstream's tests use.
 # fmt: off
@@ -147,6 +150,21 @@ def _run_count(call: ToolCall, streams: Streams, folder: Path) -> int:
     return 1
 
 
+def _run_split_file(call: ToolCall, streams: Streams, folder: Path) -> int:
+    """`split-file FILE FOLDER`: what follows a line `//--- NAME` is the file NAME of the folder."""
+    if len(call.words) != 3:
+        raise UsageError("split-file takes a file and a folder")
+    parts = _FILE_MARKER.split(Path(call.words[1]).read_text(encoding="utf-8"))
+    for name, text in zip(parts[1::2], parts[2::2], strict=True):
+        path = folder / call.words[2] / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    if len(parts) > 1:
+        return 0
+    os.write(streams.stderr, b"split-file: the file has no line //--- NAME\n")
+    return 1
+
+
 def _run_system_tool(call: ToolCall, streams: Streams, folder: Path) -> int:
     path = shutil.which(call.tool)
     if path is None:
@@ -154,7 +172,11 @@ def _run_system_tool(call: ToolCall, streams: Streams, folder: Path) -> int:
     return _run([path, *call.words[1:]], call, streams, folder)
 
 
-_TOOLS: Mapping[str, Callable[[ToolCall, Streams, Path], int]] = {FILECHECK: _run_file_check, "count": _run_count}
+_TOOLS: Mapping[str, Callable[[ToolCall, Streams, Path], int]] = {
+    FILECHECK: _run_file_check,
+    "count": _run_count,
+    "split-file": _run_split_file,
+}
 
 
 def _run(command: list[str], call: ToolCall, streams: Streams, folder: Path) -> int:

@@ -140,6 +140,15 @@ def test_a_failure_of_a_pass_can_be_expected(tmp_path):
     assert ran(tmp_path, text, "-verify-diagnostics")[0] == 1
 
 
+def test_notes_are_asked_for_only_where_they_are_printed(tmp_path):
+    """While it reads a module a wheel prints errors alone; a pass's notes count."""
+    clash = "tt.func @f(%a: tensor<2xf32>, %b: tensor<3xf32>) {\n  // expected-error @+1 {{expects different type}}\n"
+    clash += "  %c = tt.join %a, %b : tensor<2xf32> -> tensor<2x2xf32>\n  tt.return\n}\n"
+    assert ran(tmp_path, "// expected-note @+1 {{prior use}}\n" + clash, "-verify-diagnostics")[0] == 0
+    good = "// expected-note @+1 {{prior use}}\n" + LOOP
+    assert ran(tmp_path, good, "-verify-diagnostics")[0] == 1
+
+
 def test_places_of_expectations():
     text = "\n".join(
         [

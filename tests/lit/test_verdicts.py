@@ -143,6 +143,13 @@ def test_commands(judge, command, ends):
     assert (verdict.bucket or verdict.outcome) == ends
 
 
+def test_a_file_of_several_files(judge):
+    head = "// RUN: split-file %s %t\n// RUN: triton-opt %t/loop.mlir | FileCheck %t/loop.mlir\n//--- loop.mlir\n"
+    assert judge(f"{head}// CHECK: scf.for\n{LOOP}//--- other.mlir\nnonsense\n").outcome == "pass"
+    verdict = judge(f"// RUN: split-file %s %t\n{LOOP}")
+    assert (verdict.bucket, verdict.stage) == ("filecheck", "split-file")
+
+
 def test_an_input_that_cannot_be_read_is_its_authors(judge):
     verdict = judge(RUN + MOVES + "tt.func @f( {\n")
     assert (verdict.bucket, verdict.stage) == ("collect", "collect")

@@ -1,0 +1,97 @@
+"""Cases executed after every pass: right ones match everywhere, wrong ones name the pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import triton
+
+from harness.bisect.results import Bisection, Change
+from harness.bisect.run import bisect_case
+from harness.bisect.stages import FINAL
+from harness.cases.loading import load_templates
+
+HERE = Path(__file__).parent
+REGRESSIONS = HERE.parents[1] / "coverage_kernels" / "regressions"
+VERSION = tuple(map(int, triton.__version__.split(".")[:2]))
+
+
+def bisected(path: Path, name: str, target: str, number: int = 0) -> Bisection:
+    template = {template.name: template for template in load_templates(path)}[name]
+    return bisect_case(template.instances()[number], target)
+
+
+def change_of(bisection: Bisection) -> Change:
+    (launch,) = bisection.launches
+    change = launch.first_change()
+    assert change is not None
+    return change
+
+
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90", "hip:gfx942"])
+@pytest.mark.parametrize("name", ["double", "matmul"])
+def test_a_correct_kernel_matches_at_every_stage(name: str, target: str) -> None:
+    bisection = bisected(HERE / "bisect_cases.py", name, target)
+    (launch,) = bisection.launches
+    assert bisection.outcome == "clean"
+    assert launch.count("match") == len(launch.results) == len(launch.capture.stages) > 20
+    assert launch.results[-1].stage.pass_name == FINAL
+    assert [finding for result in launch.results for finding in result.findings] == []
+    executed = [result for result in launch.results if result.same_as is None]
+    assert 0 < len(executed) < len(launch.results)
+    assert all(buffer.compared for result in launch.results for buffer in result.buffers if buffer.role == "out")
+
+
+def test_the_pipelined_matmul_holds_copies_in_flight() -> None:
+    """What the test above executed is the real thing."""
+    (launch,) = bisected(HERE / "bisect_cases.py", "matmul", "cuda:90").launches
+    text = launch.results[-1].stage.text
+    assert "ttg.async_copy_global_to_local" in text and "ttg.async_wait" in text
+
+
+def test_every_launch_of_a_case_is_bisected() -> None:
+    bisection = bisected(HERE / "bisect_cases.py", "twice", "cuda:90")
+    assert [one.capture.kernel for one in bisection.launches] == ["double_kernel", "relaunch_kernel"]
+    assert bisection.outcome == "clean"
+
+
+def test_a_kernel_that_is_wrong_from_the_start_accuses_no_pass() -> None:
+    bisection = bisected(HERE / "bisect_cases.py", "wrong_reference", "cuda:90")
+    (launch,) = bisection.launches
+    assert bisection.outcome == "undecided"
+    assert launch.count("differs") == len(launch.results)
+    assert launch.first_change() is None
+    assert launch.results[0].reason.startswith("out: 100 of 100 wrong, first at [0]: got ")
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_the_pipeliner_moves_a_load_above_a_store(number: int) -> None:
+    change = change_of(bisected(REGRESSIONS / "store_then_load.py", "store_then_load", "cuda:80", number))
+    assert change.suspects == ("tritongpu-pipeline",)
+    assert change.after.reason.startswith("y: 32768 of 32768 wrong")
+
+
+def test_without_pipelining_the_order_stays() -> None:
+    assert bisected(REGRESSIONS / "store_then_load.py", "store_then_load", "cuda:80", 0).outcome == "clean"
+
+
+def test_a_flattened_loop_whose_inner_loop_is_empty() -> None:
+    bisection = bisected(REGRESSIONS / "flatten_empty_inner.py", "flatten_empty_inner", "cuda:90")
+    if VERSION >= (3, 9):
+        assert bisection.outcome == "clean"
+        return
+    assert change_of(bisection).suspects == ("tritongpu-fuse-nested-loops",)
+
+
+def test_a_compiler_that_fails_is_a_finding_of_its_own() -> None:
+    bisection = bisected(REGRESSIONS / "duplicate_epilogue.py", "duplicate_epilogue", "cuda:90")
+    (launch,) = bisection.launches
+    assert launch.count("match") == len(launch.results) > 5
+    if VERSION >= (3, 9):
+        assert bisection.outcome == "clean"
+        return
+    assert bisection.outcome == "found"
+    assert launch.capture.failure is not None
+    assert launch.capture.failure.pass_name == "tritongpu-fuse-nested-loops"
+    assert "error: 'scf.if' op" in launch.capture.failure.cause
