@@ -21,6 +21,8 @@ OPT, FILECHECK = "triton-opt", "FileCheck"
 
 _FILE_MARKER = re.compile(r"^(?:.|//)?--- (\S+)[^\n]*\n", re.MULTILINE)
 
+_VARIABLE = re.compile(r"[A-Za-z_]\w*=")
+
 # Tools of the system that upstream's tests use.
 # fmt: off
 _SYSTEM_TOOLS = frozenset((
@@ -80,8 +82,11 @@ class ToolCall:
 def tool_call(words: tuple[str, ...]) -> ToolCall:
     """Raises UnsupportedFlag for a tool or flag that cannot be run here, UsageError for a command that is none."""
     call = ToolCall(words)
+    _take_variables(call)
     while call.words and (take := _PREFIXES.get(call.words[0])):
         take(call)
+    if not call.words and call.environment:
+        call.words = ("true",)  # variables for no command
     if not call.words:
         raise UsageError(f"there is no command in {' '.join(words)!r}")
     if call.tool == OPT:
@@ -124,11 +129,16 @@ def _take_not(call: ToolCall) -> None:
 
 
 def _take_env(call: ToolCall) -> None:
-    words = list(call.words[1:])
-    while words and "=" in words[0]:
-        name, _, value = words.pop(0).partition("=")
+    call.words = call.words[1:]
+    _take_variables(call)
+
+
+def _take_variables(call: ToolCall) -> None:
+    """`NAME=value` before a command, with `env` or, as in a shell, without."""
+    while call.words and _VARIABLE.match(call.words[0]):
+        name, _, value = call.words[0].partition("=")
         call.environment[name] = value
-    call.words = tuple(words)
+        call.words = call.words[1:]
 
 
 _PREFIXES: Mapping[str, Callable[[ToolCall], None]] = {"not": _take_not, "env": _take_env}

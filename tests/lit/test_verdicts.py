@@ -132,7 +132,9 @@ def test_a_compiler_that_segfaults_costs_its_case_alone(judge, monkeypatch):
         ("triton-opt %s | count 1", "filecheck"),
         ("false || triton-opt %s", "pass"),
         ("false && triton-opt %s", "filecheck"),
-        ("env A=b triton-opt %s", "pass"),
+        ("env A=b not triton-opt %s -tritongpu-fuse-nested-loops", "pass"),
+        ("A=b triton-opt %s", "pass"),
+        ("env A=b", "pass"),
         ("triton-opt %s -o %t && FileCheck %s --check-prefix=STORE --input-file=%t", "pass"),
     ],
 )
@@ -247,3 +249,9 @@ def test_a_wheel_without_filecheck_uses_another_and_says_so(judge, monkeypatch):
     verdict = judge(RUN + MOVES + LOOP)
     assert verdict.outcome == "pass"
     assert verdict.evidence.output.startswith("FileCheck: this triton wheel has none; filecheck ")
+
+
+def test_variables_reach_the_tool_and_nobody_else(judge, monkeypatch):
+    monkeypatch.setattr(forked, "_opt", lambda request, phases: os.write(1, os.environ["LIT_WORD"].encode()) - 3)
+    assert judge("// RUN: LIT_WORD=yes triton-opt %s | FileCheck %s\n// CHECK: yes\n").outcome == "pass"
+    assert "LIT_WORD" not in os.environ
