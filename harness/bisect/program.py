@@ -37,6 +37,7 @@ _FUNCTION = re.compile(rf"^ *tt\.func (?:(?P<visibility>public|private) )?(?P<na
 _CALL = re.compile(rf"tt\.call ({_SYMBOL})")
 _NAME = re.compile(r"%[\w$.-]+")
 _RESULTS = re.compile(r"^ *(%[\w$.-]+(?::\d+)?(?:, %[\w$.-]+)*) = (.*)$")
+_COUNT = re.compile(r":\d+")  # of the results of one name
 _OP_NAME = re.compile(r"[\w.]+")
 _CONVERSION = re.compile(r"ttg\.convert_layout (%[\w$.-]+(?:#\d+)?)")
 
@@ -85,39 +86,76 @@ def _reachable(text: str) -> str:
 
 
 def _numbered(lines: list[str]) -> Iterator[str]:
-    """The lines of ops with an effect. A value is its number, or what it is computed from, as a digest."""
-    values: dict[str, str] = {}
-    count = 0
-
-    def value(match: re.Match[str]) -> str:
-        nonlocal count
-        name = match[0]
-        if name not in values:
-            values[name] = f"%{count}"
-            count += 1
-        return values[name]
-
+    """The lines of ops with an effect, and of definitions that come after a use."""
+    values = _Values()
     for line in lines:
         results = _RESULTS.match(line)
         if results is None:
-            yield _NAME.sub(value, line)
+            if _FUNCTION.match(line) is not None:
+                values.forget()
+            yield values.named(line)
             continue
-        names, rest = results[1], results[2]
-        converted = _CONVERSION.match(rest)
+        names, rest = _NAME.findall(results[1]), results[2]
+        meaning = values.meaning(rest)
+        if meaning is None:
+            expression = values.named(rest)
+            yield f"{values.define(names)}{':'.join(_COUNT.findall(results[1]))} = {expression}"
+        else:
+            yield from values.stand_for(names, meaning)
+
+
+class _Values:
+    """What values are called in a key: a number, or a digest of what they are computed from."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._used: set[str] = set()  # numbered where they were used, or as a block's argument
+        self._count = 0
+
+    def forget(self) -> None:
+        """A function sees no value of another."""
+        self._names.clear()
+        self._used.clear()
+
+    def named(self, text: str) -> str:
+        return _NAME.sub(self._value, text)
+
+    def _value(self, match: re.Match[str]) -> str:
+        name = match[0]
+        if name not in self._names:
+            self._names[name] = self._number()
+            self._used.add(name)
+        return self._names[name]
+
+    def _number(self) -> str:
+        self._count += 1
+        return f"%{self._count}"
+
+    def meaning(self, op: str) -> str | None:
+        """What an op's results stand for; None where they need numbers of their own."""
+        converted = _CONVERSION.match(op)
         if converted is not None:
-            values[names] = _NAME.sub(value, converted[1])
-            continue
-        expression = _NAME.sub(value, rest)
-        op_name = _OP_NAME.match(rest)
-        if op_name is not None and _is_pure(op_name[0]) and not rest.endswith("{"):
-            digest = hashlib.blake2b(expression.encode(), digest_size=12).hexdigest()
-            for position, name in enumerate(_NAME.findall(names)):
-                values[name] = f"%{digest}.{position}"
-            continue
-        for name in _NAME.findall(names):
-            values[name] = f"%{count}"
-            count += 1
-        yield f"{_NAME.sub(value, names)} = {expression}"
+            return self.named(converted[1])
+        name = _OP_NAME.match(op)
+        if name is None or not _is_pure(name[0]) or op.endswith("{"):
+            return None
+        return "%" + hashlib.blake2b(self.named(op).encode(), digest_size=12).hexdigest()
+
+    def define(self, names: list[str]) -> str:
+        """Gives the results of an op with an effect numbers of their own, which are returned."""
+        for name in names:
+            if name not in self._used:
+                self._names[name] = self._number()
+        return ", ".join(self._names[name] for name in names)
+
+    def stand_for(self, names: list[str], meaning: str) -> Iterator[str]:
+        """Binds results to a meaning. One that was used before, and has a number, is told to be the same."""
+        for position, name in enumerate(names):
+            whole = meaning if len(names) == 1 else f"{meaning}.{position}"
+            if name in self._used:
+                self._used.discard(name)
+                yield f"{self._names[name]} = {whole}"
+            self._names[name] = whole
 
 
 def _is_pure(name: str) -> bool:
