@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.bisect.arguments import fitted
-from harness.bisect.capture import Grid, capturing, gpu_target
+from harness.bisect.capture import Grid, gpu_target
+from harness.bisect.older import recording
 from harness.bisect.program import program_key
 from harness.bisect.results import Bisection, LaunchBisection, StageResult, Timing, Verdict
 from harness.bisect.stages import Capture, Stage
@@ -53,10 +54,10 @@ def bisect_case(
     goldens = run_reference(case, allocated, instance.template.where)
     run = _Run(case, allocated, goldens, options or ExecutorOptions(), allocated.snapshot(), enter_stage)
     enter_stage("frontend")
-    with capturing(gpu_target(target), run.record):
+    with recording(gpu_target(target), run.record) as launch_on:
         for one in case.launches:
             arguments = {name: as_triton(value) for name, value in allocated.arguments(one).items()}
-            one.kernel[one.grid](**arguments, **one.options)
+            launch_on(one.kernel, one.grid, arguments, one.options)
     enter_stage("simulate")
     return Bisection(target, [run.bisect(number) for number in range(len(run.launches))], run.contents)
 
@@ -123,7 +124,8 @@ class _Run:
 
     def _execute(self, one: _Launch, stage: Stage, timing: Timing) -> list[Finding]:
         if stage.text not in self.plans:
-            self.plans[stage.text] = compile_module(parse_module(stage.text, f"{stage.pass_name}.mlir"))
+            module = parse_module(stage.text, f"{stage.pass_name}.mlir")
+            self.plans[stage.text] = compile_module(module, native=self.options.native)
         plan, memory = self.plans[stage.text], memory_of(self.allocated)
         arguments = fitted(bind_arguments(one.signature, one.values, memory), plan.entry.parameters)
         options = replace(self.options, copies=timing)
@@ -135,9 +137,10 @@ class _Run:
         """The results of all stages of a launch, the others being as in their baselines."""
         one = self.launches[number]
         known: dict[str, StageResult] = {}
+        keys = {text: program_key(text) for text in {stage.text for stage in one.capture.stages}}
         results = LaunchBisection(one.capture, one.grid)
         for index, stage in enumerate(one.capture.stages):
-            key = program_key(stage.text)
+            key = keys[stage.text]
             same = known.get(key)
             if same is None:
                 result = known[key] = self._stage(number, index, stage)

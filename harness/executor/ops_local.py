@@ -101,6 +101,23 @@ def _memdesc_index(planner: Planner, operation: Operation) -> Step:
     return run
 
 
+@op("ttg.memdesc_subview")
+def _memdesc_subview(planner: Planner, operation: Operation) -> Step:
+    (source, *offsets), (target,) = planner.slots_of(operation.operands), planner.slots_of(operation.results)
+    shape = local_shape(operation.results[0].type)
+
+    def run(_: Context, frame: Frame) -> None:
+        view: LocalView = frame[source]
+        # Outside: as for memdesc_index.
+        inside = [
+            np.clip(frame[at].astype(np.int64), 0, extent - 1) for at, extent in zip(offsets, view.shape, strict=True)
+        ]
+        by = sum(at * stride for at, stride in zip(inside, view.strides, strict=True))
+        frame[target] = view.moved(shape, view.strides[len(view.strides) - len(shape) :], by)
+
+    return run
+
+
 @op("ttg.memdesc_subslice")
 def _memdesc_subslice(planner: Planner, operation: Operation) -> Step:
     offsets, shape = get(operation, "offsets"), local_shape(operation.results[0].type)

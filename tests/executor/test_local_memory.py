@@ -52,6 +52,18 @@ def races(result: LaunchResult) -> list[tuple[str, str]]:
 # --- views ------------------------------------------------------------------------------------------------------
 
 
+def test_a_view_of_older_releases_drops_the_axes_in_front() -> None:
+    body = f"""    %b = ttg.local_alloc : () -> {TILES}
+    %a = tt.load %xs : tensor<4x!tt.ptr<f32>>
+    %t = ttg.memdesc_subview %b[%one, %zero] : {TILES} -> {TILE}
+    ttg.local_store %a, %t : tensor<4xf32> -> {TILE}
+    %same = ttg.memdesc_index %b[%one] : {TILES} -> {TILE}
+    %v = ttg.local_load %same : {TILE} -> tensor<4xf32>
+{STORE}"""
+    x, y = launched(body).arrays
+    assert y.tolist() == x.tolist()
+
+
 def test_a_tile_is_stored_and_loaded_through_an_index() -> None:
     body = f"""    %b = ttg.local_alloc : () -> {TILES}
     %t = ttg.memdesc_index %b[%one] : {TILES} -> {TILE}

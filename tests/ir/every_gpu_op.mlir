@@ -70,4 +70,8 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     rocdl.s.barrier
     tt.return
   }
+  tt.func public @up_to_3_4(%arg0: !ttg.memdesc<2x16x16xf16, #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>, #ttg.shared_memory, mutable>, %arg1: i32) attributes {noinline = false} {
+    %0 = ttg.memdesc_subview %arg0[%arg1, %arg1, %arg1] : !ttg.memdesc<2x16x16xf16, #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>, #ttg.shared_memory, mutable> -> !ttg.memdesc<16x16xf16, #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>, #ttg.shared_memory, mutable, 2x16x16>
+    tt.return
+  }
 }

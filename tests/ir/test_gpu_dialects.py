@@ -63,3 +63,11 @@ def test_an_unknown_op_is_named_with_its_line() -> None:
     text = 'module {\n  tt.func @k() {\n    ttng.tmem_unheard_of %x : i32 loc("kernel.py":7:3)\n    tt.return\n  }\n}\n'
     with pytest.raises(UnsupportedOp, match=r"kernel\.py:7.*unsupported op ttng\.tmem_unheard_of"):
         parse_module(text, "unknown")
+
+
+def test_tokens_of_older_releases_come_without_a_word_in_front() -> None:
+    """Up to 3.4: `ttg.async_commit_group %token`."""
+    body = "    %0 = ttg.async_commit_group {}%arg0\n    tt.return"
+    text = f"module {{{{\n  tt.func public @k(%arg0: !ttg.async.token) {{{{\n{body}\n  }}}}\n}}}}\n"
+    older, today = (parse_module(text.format(word), "commit") for word in ("", "tokens "))
+    assert plain(print_module(older)) == plain(print_module(today))

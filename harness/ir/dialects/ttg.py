@@ -1,6 +1,12 @@
-"""`ttg`: Triton's GPU dialect, as releases 3.6 to 3.9 print it up to the conversion to LLVM."""
+"""`ttg`: Triton's GPU dialect, as releases 3.6 to 3.9 print it up to the conversion to LLVM.
+
+Of what 3.3 to 3.5 print differently, enough to bisect loops pipelined for compute capability 8.0.
+"""
 
 from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerAttr, StringAttr, i32
 from xdsl.ir import Dialect, Operation
@@ -22,12 +28,18 @@ from harness.ir.dialects.families import conversion
 from harness.ir.dialects.ttg_types import LAYOUTS, TYPES, AsyncToken, MemDesc
 from harness.ir.dialects.types import boolean_like_pointee, pointee
 from harness.ir.registry import DialectSyntax
-from harness.ir.syntax import OpSyntax, Rule, Syntax
+from harness.ir.syntax import CustomSyntax, OpSyntax, Rule, Syntax
+
+if TYPE_CHECKING:
+    from harness.ir.parser import ModuleParser
 
 _SIZED = (AttrSizedOperandSegments(as_property=True),)
 _FALSE = BoolAttr.from_bool(False)
 _ONE = IntegerAttr(1, i32)
 TOKEN = AsyncToken()
+# On the same line: in the next one it is another op's result.
+_BARE_TOKEN = re.compile(r"[ \t]*%")
+_TOKENS = {"inputTokens": TOKEN, "asyncToken": TOKEN, "retToken": TOKEN}
 
 
 class _View(IRDLOperation):
@@ -131,6 +143,16 @@ class MemDescSubsliceOp(_View):
 
 
 @irdl_op_definition
+class MemDescSubviewOp(IRDLOperation):
+    """What releases up to 3.4 have for both: src[offsets : offsets + extents], axes in front of the result's gone."""
+
+    name = "ttg.memdesc_subview"
+    src = operand_def()
+    offsets = var_operand_def()
+    result = result_def()
+
+
+@irdl_op_definition
 class MemDescTransOp(_View):
     name = "ttg.memdesc_trans"
     order = prop_def(DenseArrayBase)
@@ -212,6 +234,7 @@ def _memory() -> list[Syntax]:
         Syntax(LocalStoreOp, "$src `,` $dst attr-dict `:` type($src) `->` type($dst)"),
         Syntax(LocalGatherOp, "$src `[` $indices `]` attr-dict `:` type($src) `,` type($indices) `->` type($result)"),
         Syntax(MemDescIndexOp, f"$src `[` $index `]` {moved}", {"index": i32}),
+        Syntax(MemDescSubviewOp, f"$src `[` $offsets `]` {moved}", {"offsets": i32}),
         Syntax(MemDescSubsliceOp, f"$src $offsets {moved}", codecs={"offsets": IndexListCodec()}),
     ]
 
@@ -219,7 +242,6 @@ def _memory() -> list[Syntax]:
 def _asynchronous() -> list[Syntax]:
     copied = {"mask": Rule("src", boolean_like_pointee), "other": Rule("src", pointee), "token": TOKEN}
     hints = {"cache": EnumCodec(enums.CACHE_MODIFIER), "evict": EnumCodec(enums.EVICTION_POLICY)}
-    tokens = {"inputTokens": TOKEN, "asyncToken": TOKEN, "retToken": TOKEN}
     return [
         Syntax(
             AsyncCopyOp,
@@ -230,10 +252,21 @@ def _asynchronous() -> list[Syntax]:
             hints,
             kinds={"result": MemDesc},
         ),
-        Syntax(AsyncCommitGroupOp, "(`tokens` $inputTokens^)? attr-dict", tokens),
-        Syntax(AsyncWaitOp, "($asyncToken^)? attr-dict", tokens),
+        Syntax(AsyncWaitOp, "($asyncToken^)? attr-dict", _TOKENS),
         Syntax(GlobalScratchAllocOp, "attr-dict `:` type($result)"),
     ]
+
+
+def _commit_group() -> CustomSyntax:
+    """Releases up to 3.4 write the tokens without a word in front of them."""
+    today = Syntax(AsyncCommitGroupOp, "(`tokens` $inputTokens^)? attr-dict", _TOKENS)
+    older = Syntax(AsyncCommitGroupOp, "$inputTokens attr-dict", _TOKENS)
+
+    def parse(parser: ModuleParser, op_type: type[Operation]) -> Operation:
+        bare = _BARE_TOKEN.match(parser.text, parser.at)
+        return (older if bare else today).parse(parser, op_type)
+
+    return CustomSyntax(parse, today.print)
 
 
 def build() -> DialectSyntax:
@@ -244,4 +277,5 @@ def build() -> DialectSyntax:
         *_asynchronous(),
     ]
     syntaxes: dict[type[Operation], OpSyntax] = {syntax.op_type: syntax for syntax in formats}
+    syntaxes[AsyncCommitGroupOp] = _commit_group()
     return DialectSyntax(Dialect("ttg", list(syntaxes), [*LAYOUTS, *TYPES]), syntaxes)
