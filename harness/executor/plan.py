@@ -139,10 +139,11 @@ class Plan:
 
 
 class Planner:
-    """Makes the plan of one function."""
+    """Makes the plan of one function. `native`: runs of ops are grouped, so that they may be compiled."""
 
-    def __init__(self, functions: dict[str, FunctionPlan]) -> None:
+    def __init__(self, functions: dict[str, FunctionPlan], native: bool) -> None:
         self.functions = functions
+        self._native = native
         self._slots: dict[SSAValue, int] = {}
 
     @property
@@ -186,7 +187,7 @@ class Planner:
         if ops and ops[-1] is block.last_op and _ends_block(ops[-1]):
             plan.terminator = ops.pop()
             plan.yields = self.slots_of(plan.terminator.operands)
-        items = grouped(ops, is_pure, feeds_dot)
+        items = grouped(ops, is_pure, feeds_dot) if self._native else ops
         last_uses = _last_uses(block, items)
         for item in items:
             self._append(plan, item, last_uses.get(item, []))
@@ -325,8 +326,10 @@ def _ancestor_in(operation: Operation, region: Region) -> Block | None:
     return block
 
 
-def compile_module(module: ModuleOp, kernel: str | None = None) -> Plan:
+def compile_module(module: ModuleOp, kernel: str | None = None, native: bool = True) -> Plan:
     """The plan of a module's kernel: the function called `kernel`, else the only public one.
+
+    Without `native` no run of the plan may compile ops to machine code, and the plan itself is made sooner.
 
     Raises UnsupportedOp for the first op, type or attribute without a meaning here.
     """
@@ -335,7 +338,7 @@ def compile_module(module: ModuleOp, kernel: str | None = None) -> Plan:
         raise UnsupportedOp("the module holds no tt.func")
     entry = kernel or _entry(functions)
     planned: dict[str, FunctionPlan] = {}
-    _plan_function(entry, functions, planned)
+    _plan_function(entry, functions, planned, native)
     return Plan(planned[entry], planned)
 
 
@@ -348,7 +351,7 @@ def _entry(functions: dict[str, Operation]) -> str:
     return public[0]
 
 
-def _plan_function(name: str, functions: dict[str, Operation], planned: dict[str, FunctionPlan]) -> None:
+def _plan_function(name: str, functions: dict[str, Operation], planned: dict[str, FunctionPlan], native: bool) -> None:
     if name in planned:
         return
     if name not in functions:
@@ -356,8 +359,8 @@ def _plan_function(name: str, functions: dict[str, Operation], planned: dict[str
     operation = functions[name]
     for call in operation.walk():
         if call.name == "tt.call":
-            _plan_function(_callee(call), functions, planned)
-    planner = Planner(planned)
+            _plan_function(_callee(call), functions, planned, native)
+    planner = Planner(planned, native)
     prologue, plans, successors = planner.kernel_blocks(operation.regions[0])
     planned[name] = FunctionPlan(
         name,
