@@ -118,6 +118,7 @@ class _Run:
         began = time.perf_counter()
         self.results = execute(planned, folder)
         seconds = time.perf_counter() - began
+        self.evidence.seconds[COMPILE] = self.evidence.seconds.get(COMPILE, 0.0) + seconds
         tools = tuple(call.tool for step in planned for _, call in step.commands)
         self.evidence.commands.append(CommandEvidence(line.line, line.text, tools, round(seconds, 4)))
         if FILECHECK in tools and (note := fallback_note()) and note not in self.evidence.output:

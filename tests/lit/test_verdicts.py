@@ -56,6 +56,7 @@ def test_a_case_that_holds_passes_and_says_what_it_ran(judge):
     (command,) = verdict.evidence.commands
     assert (command.line, command.tools) == (1, ("triton-opt", "FileCheck"))
     assert command.command == "triton-opt %s -triton-licm | FileCheck %s"
+    assert list(verdict.evidence.seconds) == ["opt"]
 
 
 def test_a_check_that_fails_names_its_line_and_shows_the_nearest_match(judge):
