@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.bisect.arguments import fitted
-from harness.bisect.capture import Grid, capturing, gpu_target
+from harness.bisect.capture import Grid, gpu_target
+from harness.bisect.older import recording
 from harness.bisect.program import program_key
 from harness.bisect.results import Bisection, LaunchBisection, StageResult, Timing, Verdict
 from harness.bisect.stages import Capture, Stage
@@ -53,10 +54,10 @@ def bisect_case(
     goldens = run_reference(case, allocated, instance.template.where)
     run = _Run(case, allocated, goldens, options or ExecutorOptions(), allocated.snapshot(), enter_stage)
     enter_stage("frontend")
-    with capturing(gpu_target(target), run.record):
+    with recording(gpu_target(target), run.record) as launch_on:
         for one in case.launches:
             arguments = {name: as_triton(value) for name, value in allocated.arguments(one).items()}
-            one.kernel[one.grid](**arguments, **one.options)
+            launch_on(one.kernel, one.grid, arguments, one.options)
     enter_stage("simulate")
     return Bisection(target, [run.bisect(number) for number in range(len(run.launches))], run.contents)
 

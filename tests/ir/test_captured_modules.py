@@ -1,5 +1,5 @@
-"""What the GPU pipelines of the installed release print: some modules of some kernels, the last one of each among them, read, print and
-read back as the same module, locations included."""
+"""What the GPU pipelines of the installed release print: some modules of some kernels, the last one of each among
+them, read, print and read back as the same module, locations included."""
 
 from __future__ import annotations
 
