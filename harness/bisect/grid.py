@@ -1,0 +1,136 @@
+"""The filled grid, for people: rows of cases by release, the first bad and the first good one, as text or Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from harness.bisect.cells import CaseName, Cell
+from harness.bisect.matrix import Cells, Place
+
+_BAD = ("wrong", "crash", "died")
+
+
+@dataclass(frozen=True)
+class Row:
+    """Cases of one template that came to the same everywhere.
+
+    cells  by release, oldest first
+    """
+
+    file: str
+    label: str
+    target: str
+    cells: Mapping[str, Cell]
+
+    @property
+    def is_bad(self) -> bool:
+        return any(cell.verdict in _BAD for cell in self.cells.values())
+
+    @property
+    def first_bad(self) -> str:
+        """The oldest release that breaks it; "" where none does."""
+        return next((release for release, cell in self.cells.items() if cell.verdict in _BAD), "")
+
+    @property
+    def first_good(self) -> str:
+        """The oldest release behind the last bad one that is known to be right; "" where there is none of either."""
+        good = ""
+        if not self.is_bad:
+            return good
+        for release, cell in self.cells.items():
+            if cell.verdict in _BAD:
+                good = ""
+            elif cell.verdict == "match" and not good:
+                good = release
+        return good
+
+    @property
+    def guilty(self) -> str:
+        """The passes that break it, with the releases where not all bad ones agree."""
+        passes: dict[str, list[str]] = {}
+        for release, cell in self.cells.items():
+            if cell.verdict in _BAD:
+                passes.setdefault(cell.guilty or "-", []).append(release)
+        if len(passes) < 2:
+            return "".join(passes)
+        return "; ".join(f"{name} ({', '.join(releases)})" for name, releases in passes.items())
+
+    @property
+    def detail(self) -> str:
+        """What was seen with the newest release that is bad, or that came to no verdict."""
+        told = [cell.detail for cell in self.cells.values() if cell.verdict in _BAD]
+        return (told or [cell.detail for cell in self.cells.values()])[-1]
+
+
+def rows(cells: Cells, releases: Sequence[str]) -> list[Row]:
+    """In the order of the cells; cases that differ in parameters alone share a row where they came to the same."""
+    found: dict[tuple[CaseName, str], dict[str, Cell]] = {}
+    for place in cells:
+        found.setdefault((place.case, place.target), {})
+    for case, target in found:
+        found[case, target] = {release: cells[Place(case, target, release)] for release in releases}
+    merged = []
+    for (file, name, target), group in groupby(
+        found.items(), key=lambda one: (one[0][0].file, one[0][0].name, one[0][1])
+    ):
+        merged += _merged(file, name, target, [(case.parameter_id, row) for (case, _), row in group])
+    return merged
+
+
+def _merged(file: str, name: str, target: str, group: Sequence[tuple[str, dict[str, Cell]]]) -> Iterator[Row]:
+    alike: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    for number, (_, row) in enumerate(group):
+        alike.setdefault(tuple((cell.verdict, cell.guilty) for cell in row.values()), []).append(number)
+    for numbers in alike.values():
+        ids = [group[number][0] for number in numbers]
+        label = name if len(alike) == 1 else f"{name}[{'], ['.join(ids)}]"
+        yield Row(file, label, target, group[numbers[0]][1])
+
+
+def text(found: Sequence[Row], releases: Sequence[str]) -> str:
+    """A table for each target, and the reason of every cell that is no match."""
+    parts = []
+    for target, group in groupby(found, key=lambda row: row.target):
+        head = [target, *releases, "bad from", "good from", "pass"]
+        table = [head, *(_line(row, releases) for row in group)]
+        widths = [max(len(line[column]) for line in table) for column in range(len(head))]
+        padded = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in table)
+        parts.append("\n".join(padded))
+    notes = [f"{row.label}, {row.target}: {row.detail}" for row in found if row.is_bad]
+    unsure = [note for row in found for note in _unsure(row)]
+    return "\n\n".join([*parts, *("\n".join(dict.fromkeys(lines)) for lines in (notes, unsure) if lines)]) + "\n"
+
+
+def _line(row: Row, releases: Sequence[str]) -> list[str]:
+    verdicts = [row.cells[release].verdict for release in releases]
+    return [row.label, *verdicts, row.first_bad, row.first_good, row.guilty]
+
+
+def _unsure(row: Row) -> Iterator[str]:
+    """Cells that say nothing about the case; what holds for a whole release is said once."""
+    for release, cell in row.cells.items():
+        if cell.verdict == "unsupported":
+            yield f"triton {release}, {row.target}: unsupported: {cell.detail}"
+        elif cell.verdict not in ("match", *_BAD):
+            yield f"{row.label}, {row.target}, triton {release}: {cell.verdict}: {cell.detail}"
+
+
+def markdown(found: Sequence[Row], releases: Sequence[str]) -> str:
+    """The tables of `text`, for a page."""
+    parts = []
+    for target, group in groupby(found, key=lambda row: row.target):
+        head = ["case", *releases, "bad from", "good from", "pass"]
+        lines = [head, ["---"] * len(head), *(_line(row, releases) for row in group)]
+        parts.append(f"## {target}\n\n" + "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines))
+    notes = [f"- `{row.label}`, {row.target}: {row.detail}" for row in found if row.is_bad]
+    unsure = [f"- {note}" for row in found for note in _unsure(row)]
+    for title, lines in (("What was seen", notes), ("Without a verdict", unsure)):
+        if lines:
+            parts.append(f"## {title}\n\n" + "\n".join(dict.fromkeys(lines)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _cell(content: str) -> str:
+    return f"**{content}**" if content in _BAD else content.replace("|", "\\|")
