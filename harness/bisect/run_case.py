@@ -49,9 +49,7 @@ def run_case(
             fill(evidence, bisection)
         except Exception as error:
             evidence.stage = clock.stage
-            placed = instance.placed(error) if isinstance(error, CaseError) else error
-            context = Context(clock.stage, log=log.text())
-            evidence.failure = _of_this_gpu(failure_of(placed.with_traceback(error.__traceback__), context), target)
+            evidence.failure = _of_this_gpu(_failure(error, clock.stage, log.text(), instance), target)
         evidence.seconds = clock.seconds()
         _save(evidence, instance, bisection, options.artifacts)
     return evidence
@@ -81,6 +79,15 @@ class _Clock:
 def _executor(options: RunOptions) -> ExecutorOptions:
     """Without native code: a stage runs once, which never pays for compiling it."""
     return ExecutorOptions(checks=options.checks, threads=options.threads, native=False)
+
+
+def _failure(error: Exception, stage: str, log: str, instance: CaseInstance) -> Failure:
+    """With the line of the first of the case's kernels that the error can be placed in."""
+    placed = instance.placed(error) if isinstance(error, CaseError) else error
+    placed = placed.with_traceback(error.__traceback__)
+    kernels = _kernels(instance) or [None]
+    found = [failure_of(placed, Context(stage, kernel, log)) for kernel in kernels]
+    return next((one for one in found if one.where), found[0])
 
 
 def _of_this_gpu(failure: Failure, target: str) -> Failure:

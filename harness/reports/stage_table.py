@@ -44,8 +44,14 @@ def _blockers(rows: Iterable[StageEvidence]) -> Counter[str]:
     missing: Counter[str] = Counter()
     for row in rows:
         if row.verdict == "not executed":
-            missing[row.blocker] += len(row.passes)
+            missing[_op(row.blocker)] += len(row.passes)
     return missing
+
+
+def _op(blocker: str) -> str:
+    """The op alone, where the blocker begins with one and goes on with what of it has no meaning."""
+    first = blocker.partition(" ")[0]
+    return first if "." in first else blocker
 
 
 def _counted(rows: Sequence[StageEvidence]) -> str:

@@ -68,7 +68,9 @@ def matmul(stages):
 @triton.jit
 def assembly_kernel(x, out, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
-    value = tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [tl.load(x + at)], tl.int32, is_pure=True, pack=1)
+    value = tl.inline_asm_elementwise(
+        "nanosleep.u32 9; mov.b32 $0, $1;", "=r,r", [tl.load(x + at)], tl.int32, is_pure=True, pack=1
+    )
     tl.store(out + at, value)
 
 

@@ -35,7 +35,11 @@ def test_what_one_row_says_the_next_does_not_repeat() -> None:
 
 
 def test_the_stages_of_a_run_are_counted_by_what_was_not_executed() -> None:
-    rows = [row(0, passes=10), row(10, "not executed", 3, blocker="a.b"), row(13, "not executed", blocker="c.d")]
+    rows = [
+        row(0, passes=10),
+        row(10, "not executed", 3, blocker="a.b"),
+        row(13, "not executed", blocker="c.d of a kind"),
+    ]
     (line,) = stage_counts([classify(evidence(*rows)), classify(evidence(row(0)))])
     assert line == "stages: 11 executed (2 programs), 4 not executed (a.b 3, c.d 1)"
     assert stage_counts([classify(Evidence("f.py::f[npu]", "npu"))]) == []
