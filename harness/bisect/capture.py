@@ -226,8 +226,8 @@ def _driver(target: GPUTarget, captures: Sequence[Capture], on_launch: OnLaunch)
 
     class Utils(NpuUtils):
         def load_binary(self, name: str, kernel: bytes, shared: int, device: int) -> tuple[Any, Any, int, int, int]:
-            captured = captures[int(kernel)]
-            return captured, captured, 0, 0, MAX_THREADS
+            # No module: the JIT would ask whichever driver is active at its end to unload it.
+            return None, captures[int(kernel)], 0, 0, MAX_THREADS
 
     class Launcher:
         def __init__(self, src: Any, metadata: Any) -> None:

@@ -4,7 +4,17 @@
 of every op.
 """
 
-from harness.executor import ops_amd, ops_control, ops_local, ops_memory, ops_nvidia, ops_reduce, ops_scalar, ops_tensor
+from harness.executor import (
+    ops_amd,
+    ops_control,
+    ops_inline_asm,
+    ops_local,
+    ops_memory,
+    ops_nvidia,
+    ops_reduce,
+    ops_scalar,
+    ops_tensor,
+)
 from harness.executor.api import Argument, DescriptorArgument, ExecutorOptions, LaunchResult, PointerArgument
 from harness.executor.launch import launch
 from harness.executor.memory import Allocation, Memory
@@ -26,6 +36,7 @@ __all__ = [
     "launch",
     "ops_amd",
     "ops_control",
+    "ops_inline_asm",
     "ops_local",
     "ops_memory",
     "ops_nvidia",

@@ -76,6 +76,14 @@ def test_without_pipelining_the_order_stays() -> None:
     assert bisected(REGRESSIONS / "store_then_load.py", "store_then_load", "cuda:80", 0).outcome == "clean"
 
 
+@pytest.mark.parametrize("name", ["from_fp8e4b15", "to_fp8e4b15"])
+def test_conversions_that_triton_writes_in_assembly(name: str) -> None:
+    path = REGRESSIONS.parent / "cast" / "fp8e4b15.py"
+    bisection = bisected(path, name, "cuda:80")
+    assert bisection.outcome == "clean"
+    assert "tt.elementwise_inline_asm" in bisection.launches[0].results[-1].stage.text
+
+
 def test_a_flattened_loop_whose_inner_loop_is_empty() -> None:
     bisection = bisected(REGRESSIONS / "flatten_empty_inner.py", "flatten_empty_inner", "cuda:90")
     if VERSION >= (3, 9):
