@@ -31,6 +31,7 @@ _KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)")
 _MASK = re.compile(r"\s*([A-Za-z_]\w*(?:\s*\|\s*[A-Za-z_]\w*)*)")
 _NUMBER = re.compile(r"\s*(-?\d+)")
 _INDICES = re.compile(r"\s*\[((?:\s*-?\d+\s*,?)*)\]")
+_POINTER_TYPE = re.compile(r"\s*!tt\.ptr<[^<>]*>\s*->")
 _FLAGS = re.compile(r"\s*<([^<>]*)>")
 
 
@@ -84,6 +85,21 @@ class IndexListCodec:
 
     def print(self, printer: ModulePrinter, value: Attribute) -> None:
         printer.glued(f"[{', '.join(map(str, cast('DenseArrayBase[IntegerType]', value).get_values()))}]")
+
+
+class PointerTypeCodec:
+    """`!tt.ptr<f16> ->`, which some releases write before the type of the elements; stored as the type."""
+
+    def begins(self, parser: ModuleParser) -> bool:
+        return _POINTER_TYPE.match(parser.text, parser.at) is not None
+
+    def parse(self, parser: ModuleParser) -> Attribute:
+        type_ = parser.value_type()
+        parser.need("->")
+        return type_
+
+    def print(self, printer: ModulePrinter, value: Attribute) -> None:
+        printer.word(f"{printer.type_text(value)} ->")
 
 
 class TextCodec:

@@ -56,7 +56,9 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   }
   tt.func public @amd(%arg0: !tt.ptr<f16>, %arg1: tensor<64xi32>, %arg2: tensor<64xi1>, %arg3: tensor<64xf16>, %arg4: !ttg.memdesc<64xf16, #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>, #ttg.shared_memory, mutable>, %arg5: i32, %arg6: tensor<64xf8E4M3FN>, %arg7: tensor<32xi8>, %arg8: tensor<64xbf16>) attributes {noinline = false} {
     %0 = amdg.buffer_load %arg0[%arg1], %arg2, %arg3 cacheModifier = ca stride = %arg5 {contiguity = 8 : i32} : tensor<64xf16>
+    %late = amdg.buffer_load %arg0[%arg1] : !tt.ptr<f16> -> tensor<64xf16>
     amdg.buffer_store %0, %arg0[%arg1], %arg2 : tensor<64xf16>
+    amdg.buffer_store %late, %arg0[%arg1] : !tt.ptr<f16> -> tensor<64xf16>
     %1 = amdg.buffer_load_to_local %arg0[%arg1] mask = %arg2 other = %arg3 stride = %arg5 into %arg4 : <f16>[tensor<64xi32>] tensor<64xf16> -> <64xf16, #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>, #ttg.shared_memory, mutable>
     %2 = amdg.buffer_load_to_local %arg0[%arg1] into %arg4 : <f16>[tensor<64xi32>] -> <64xf16, #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>, #ttg.shared_memory, mutable>
     %3 = amdg.async_wait %1, %2 {num_inst = 4 : i32}

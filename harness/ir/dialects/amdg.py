@@ -17,7 +17,7 @@ from xdsl.irdl import (
 )
 
 from harness.ir import enums
-from harness.ir.codecs import EnumCodec
+from harness.ir.codecs import EnumCodec, PointerTypeCodec
 from harness.ir.dialects.families import conversion
 from harness.ir.dialects.tt_types import PointerType
 from harness.ir.dialects.ttg_types import AsyncToken, MemDesc
@@ -37,8 +37,14 @@ def _offsets_of(type_: Attribute) -> Attribute:
     return with_element(type_, i32)
 
 
+class _Buffer(IRDLOperation):
+    """pointer_type: the pointer's, where the release writes it (3.9)."""
+
+    pointer_type = opt_prop_def()
+
+
 @irdl_op_definition
-class BufferLoadOp(IRDLOperation):
+class BufferLoadOp(_Buffer):
     """Elements at ptr[offsets]; `other` where the mask is false. `stride` is a hint."""
 
     name = "amdg.buffer_load"
@@ -73,7 +79,7 @@ class BufferLoadToLocalOp(IRDLOperation):
 
 
 @irdl_op_definition
-class BufferStoreOp(IRDLOperation):
+class BufferStoreOp(_Buffer):
     name = "amdg.buffer_store"
     value = operand_def()
     ptr = operand_def()
@@ -87,7 +93,7 @@ class BufferStoreOp(IRDLOperation):
 
 
 @irdl_op_definition
-class BufferAtomicRMWOp(IRDLOperation):
+class BufferAtomicRMWOp(_Buffer):
     """atomic_rmw_op: see enums.ATOMIC_OPERATION. The old values."""
 
     name = "amdg.buffer_atomic_rmw"
@@ -104,7 +110,7 @@ class BufferAtomicRMWOp(IRDLOperation):
 
 
 @irdl_op_definition
-class BufferAtomicCASOp(IRDLOperation):
+class BufferAtomicCASOp(_Buffer):
     name = "amdg.buffer_atomic_cas"
     ptr = operand_def()
     offsets = operand_def()
@@ -156,8 +162,9 @@ class AsyncWaitOp(IRDLOperation):
 
 
 def _buffers() -> list[Syntax]:
-    hint = {"cache": EnumCodec(enums.CACHE_MODIFIER)}
-    ordering = {"sem": EnumCodec(enums.MEMORY_SEMANTIC), "scope": EnumCodec(enums.MEMORY_SCOPE)}
+    pointer = {"pointer_type": PointerTypeCodec()}
+    hint = {"cache": EnumCodec(enums.CACHE_MODIFIER), **pointer}
+    ordering = {"sem": EnumCodec(enums.MEMORY_SEMANTIC), "scope": EnumCodec(enums.MEMORY_SCOPE), **pointer}
     operation = {"atomic_rmw_op": EnumCodec(enums.ATOMIC_OPERATION), **ordering}
 
     def of(name: str) -> dict[str, Rule | Attribute]:
@@ -174,12 +181,15 @@ def _buffers() -> list[Syntax]:
     return [
         Syntax(
             BufferLoadOp,
-            f"$ptr `[` $offsets `]` (`,` $mask^)? (`,` $other^)? {tail} `:` type($result)",
+            f"$ptr `[` $offsets `]` (`,` $mask^)? (`,` $other^)? {tail} `:` ($pointer_type^)? type($result)",
             {**loaded, "other": Rule("result")},
             hint,
         ),
         Syntax(
-            BufferStoreOp, f"$value `,` $ptr `[` $offsets `]` (`,` $mask^)? {tail} `:` type($value)", of("value"), hint
+            BufferStoreOp,
+            f"$value `,` $ptr `[` $offsets `]` (`,` $mask^)? {tail} `:` ($pointer_type^)? type($value)",
+            of("value"),
+            hint,
         ),
         Syntax(
             BufferLoadToLocalOp,
@@ -187,20 +197,20 @@ def _buffers() -> list[Syntax]:
             " oilist(`cacheModifier` `=` $cache) `into` $dest attr-dict"
             " `:` short-type($ptr) `[` type($offsets) `]` (type($other)^)? `->` short-type($dest)",
             {"mask": Rule("offsets", boolean_like), "stride": i32, "token": AsyncToken()},
-            hint,
+            {"cache": EnumCodec(enums.CACHE_MODIFIER)},
             kinds={"ptr": PointerType, "dest": MemDesc},
         ),
         Syntax(
             BufferAtomicRMWOp,
             "$atomic_rmw_op `,` $sem `,` $scope `,` $value `,` $ptr `[` $offsets `]` (`,` $mask^)?"
-            " (`stride` `=` $stride^)? attr-dict `:` type($result)",
+            " (`stride` `=` $stride^)? attr-dict `:` ($pointer_type^)? type($result)",
             {**loaded, "value": Rule("result")},
             operation,
         ),
         Syntax(
             BufferAtomicCASOp,
             "$sem `,` $scope `,` $cmp `,` $val `,` $ptr `[` $offsets `]` (`stride` `=` $stride^)?"
-            " attr-dict `:` type($result)",
+            " attr-dict `:` ($pointer_type^)? type($result)",
             {**loaded, "cmp": Rule("result"), "val": Rule("result")},
             ordering,
         ),
