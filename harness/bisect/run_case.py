@@ -27,8 +27,11 @@ from harness.targets.warm_up import warm_up
 
 __all__ = ["run_case", "warm_up"]
 
-# What Triton's front end says of a type that the GPU has no instructions for: fixed messages of its own.
-_NOT_ON_THIS_GPU = re.compile(r"not supported in this architecture")
+# What Triton's front end says of what this GPU, or its library, does not have: fixed messages of its own.
+_NOT_ON_THIS_GPU = re.compile(
+    r"not supported in this architecture|target doesn't provide conversion for this type"
+    r"|input_precision must be one of|module 'triton\.language\.extra\.\w+\.libdevice' has no attribute"
+)
 
 
 def run_case(
@@ -91,7 +94,7 @@ def _failure(error: Exception, stage: str, log: str, instance: CaseInstance) -> 
 
 
 def _of_this_gpu(failure: Failure, target: str) -> Failure:
-    """A type that the GPU lacks is the target's refusal, and no fault of the kernel."""
+    """What the GPU lacks is the target's refusal, and no fault of the kernel."""
     if failure.kind != "FrontendError" or not _NOT_ON_THIS_GPU.search(failure.message):
         return failure
     message = f"{target}: {failure.message}"

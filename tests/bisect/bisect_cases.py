@@ -93,3 +93,18 @@ def type_of_another_gpu():
     return KernelCase(
         cast_kernel, (1,), dict(x=Buffer(32, "fp32"), out=empty(32, "fp32"), BLOCK=32), lambda x: {"out": x}
     )
+
+
+@triton.jit
+def precise_kernel(x, out, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tile = at[:, None] * BLOCK + at[None, :]
+    value = tl.load(x + tile)
+    tl.store(out + tile, tl.dot(value, value, input_precision="tf32x3"))
+
+
+@case()
+def precision_of_another_gpu():
+    return KernelCase(
+        precise_kernel, (1,), dict(x=Buffer((16, 16), "fp32"), out=empty((16, 16), "fp32"), BLOCK=16), lambda x: x @ x
+    )

@@ -72,9 +72,12 @@ def test_what_no_stage_could_execute_is_no_pass() -> None:
     assert {row.blocker.split()[0] for row in verdict.evidence.stages} == {"tt.elementwise_inline_asm"}
 
 
-def test_a_type_that_the_gpu_lacks_is_refused() -> None:
-    verdict = verdict_on(HERE / "bisect_cases.py", "type_of_another_gpu")
-    assert verdict.outcome == "refused" and "cuda:90" in verdict.summary
+@pytest.mark.parametrize(
+    ("name", "target"), [("type_of_another_gpu", "cuda:90"), ("precision_of_another_gpu", "hip:gfx942")]
+)
+def test_what_the_gpu_lacks_is_refused(name: str, target: str) -> None:
+    verdict = verdict_on(HERE / "bisect_cases.py", name, target=target)
+    assert verdict.outcome == "refused" and target in verdict.summary
     assert verdict.summary.startswith(f"{HERE / 'bisect_cases.py'}:")
 
 
