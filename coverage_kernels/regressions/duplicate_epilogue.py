@@ -1,7 +1,7 @@
 """A flattened loop nest that carries one value twice: both slots of the yield are the same number.
 
-Right on the `npu` target and with Triton 3.9.0; compiling for NVIDIA GPUs fails in Triton 3.6.0 to 3.8.0,
-where `tritongpu-fuse-nested-loops` stops with "PassManager::run failed".
+Right on the `npu` target and with Triton 3.9.0; compiling for NVIDIA GPUs fails in Triton 3.3.0 to 3.8.0
+(Triton issue 11620), where `tritongpu-fuse-nested-loops` stops with "PassManager::run failed".
 """
 
 import triton

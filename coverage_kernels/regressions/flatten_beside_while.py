@@ -1,6 +1,6 @@
 """A flattened loop nest whose body holds a while loop beside the inner for loop.
 
-Triton issue 11612: 3.6.0 to 3.8.0 fail in `tritongpu-fuse-nested-loops`, 3.9.0 compiles it.
+Triton issue 11612: 3.3.0 to 3.8.0 fail in `tritongpu-fuse-nested-loops`, 3.9.0 compiles it.
 """
 
 import triton

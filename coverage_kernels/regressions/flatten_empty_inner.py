@@ -1,7 +1,7 @@
 """A flattened loop nest whose inner loop runs backwards bounds (5 to ub, ub <= 5) counts no trips at all.
 
 The inner loop is empty for `ub <= 5`, not only for `ub == 5`. Right on the `npu` target and with Triton
-3.9.0; on NVIDIA GPUs Triton 3.6.0 to 3.8.0 return 4 for ub = 3, without an error: the pass
+3.9.0; on NVIDIA GPUs Triton 3.3.0 to 3.8.0 return 4 for ub = 3, without an error (Triton issue 11656): the pass
 `tritongpu-fuse-nested-loops` tests the length of the inner loop for equality with zero.
 """
 

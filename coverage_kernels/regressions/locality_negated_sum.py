@@ -1,6 +1,6 @@
 """A loop carries the negated row sums of its last step: the sum goes into an op with one operand.
 
-Triton issue 11631: 3.6.0 to 3.8.0 fail in `tritongpu-optimize-thread-locality`, 3.9.0 compiles it. The pass takes
+Triton issue 11631: 3.3.0 to 3.8.0 fail in `tritongpu-optimize-thread-locality`, 3.9.0 compiles it. The pass takes
 whatever uses the sum for the addition that accumulates it.
 """
 

@@ -1,6 +1,6 @@
 """Row sums are added up over a loop that also stores what it has so far, before each step.
 
-Triton issue 11836: `tritongpu-optimize-thread-locality` of 3.6.0 to 3.8.0 gets it wrong, 3.9.0 right. Silent: only
+Triton issue 11836: `tritongpu-optimize-thread-locality` of 3.3.0 to 3.8.0 gets it wrong, 3.9.0 right. Silent: only
 the stored sums are wrong, the last one is right. The pass keeps one partial sum per thread in the accumulator and
 adds them up after the loop, although the loop reads the accumulator itself.
 """

@@ -1,6 +1,6 @@
 """Row sums are added up over a loop, and the total is used twice behind it.
 
-Triton pull request 11682: 3.6.0 to 3.7.1 fail in `tritongpu-optimize-thread-locality`, 3.8.0 compiles it. The pass
+Triton pull request 11682: 3.3.0 to 3.7.1 fail in `tritongpu-optimize-thread-locality`, 3.8.0 compiles it. The pass
 expects one use of the loop's result.
 """
 

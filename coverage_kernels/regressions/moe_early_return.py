@@ -4,7 +4,8 @@ The token mask is used by the early store, by the loads of the k loop and by the
 `npu` target and with Triton 3.7.0 and newer; compiling this tile (256 x 64 x 64, 4 warps, 2 stages) for
 compute capability 8.0, 8.7, 8.9 and 9.0 fails in Triton 3.3.0 to 3.6.0, where
 `tritongpu-remove-layout-conversions` leaves "operand #0 does not dominate this use". Without the early
-store, or with N for the row stride, it compiles. Reduced from vLLM's fused_moe kernel.
+store, or with N for the row stride, it compiles. Reduced from vLLM's fused_moe kernel;
+Triton issue 10327.
 """
 
 import torch

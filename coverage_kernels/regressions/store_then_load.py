@@ -1,7 +1,7 @@
 """A loop that stores a tile and reads the same addresses back, pipelined over 1, 2 and 3 stages.
 
 The read belongs behind the store, whatever the number of stages. Right on the `npu` target; on NVIDIA GPUs
-(compute capability 8.0 and 9.0) every release from 3.3.1 to 3.9.0 starts the copy of the read-back before
+(compute capability 8.0 and 9.0) every release from 3.3.0 to 3.9.0 starts the copy of the read-back before
 the store for 2 and 3 stages, so that `y` holds what was there before. Silent. `o` starts as zeros and not as poison to
 keep that failure a wrong value in every checker.
 """

@@ -98,9 +98,18 @@ def text(found: Sequence[Row], releases: Sequence[str]) -> str:
         widths = [max(len(line[column]) for line in table) for column in range(len(head))]
         padded = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in table)
         parts.append("\n".join(padded))
-    notes = [f"{row.label}, {row.target}: {row.detail}" for row in found if row.is_bad]
+    notes = _seen(found)
     unsure = [note for row in found for note in _unsure(row)]
     return "\n\n".join([*parts, *("\n".join(dict.fromkeys(lines)) for lines in (notes, unsure) if lines)]) + "\n"
+
+
+def _seen(found: Sequence[Row]) -> list[str]:
+    """A line for each way in which cases break, with the targets it was seen on."""
+    targets: dict[tuple[str, str], list[str]] = {}
+    for row in found:
+        if row.is_bad:
+            targets.setdefault((row.label, row.detail), []).append(row.target)
+    return [f"{label} ({', '.join(names)}): {detail}" for (label, detail), names in targets.items()]
 
 
 def _line(row: Row, releases: Sequence[str]) -> list[str]:
@@ -124,7 +133,7 @@ def markdown(found: Sequence[Row], releases: Sequence[str]) -> str:
         head = ["case", *releases, "bad from", "good from", "pass"]
         lines = [head, ["---"] * len(head), *(_line(row, releases) for row in group)]
         parts.append(f"## {target}\n\n" + "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines))
-    notes = [f"- `{row.label}`, {row.target}: {row.detail}" for row in found if row.is_bad]
+    notes = [f"- {note}" for note in _seen(found)]
     unsure = [f"- {note}" for row in found for note in _unsure(row)]
     for title, lines in (("What was seen", notes), ("Without a verdict", unsure)):
         if lines:

@@ -254,7 +254,7 @@ def test_the_grid_as_text_and_as_a_page() -> None:
     lines = text(found, RELEASES).splitlines()
     assert lines[0].split("  ")[0] == "cuda:80"
     assert " ".join(lines[1].split()) == "a_case wrong wrong not executed match 3.6.0 3.9.0 tritongpu-pipeline"
-    assert "a_case, cuda:80: y: 1 of 1 wrong" in lines
+    assert "a_case (cuda:80): y: 1 of 1 wrong" in lines
     assert "a_case, cuda:80, triton 3.8.0: not executed: unsupported op tt.new" in lines
     page = markdown(found, RELEASES)
     assert "| a_case | **wrong** | **wrong** | not executed | match | 3.6.0 | 3.9.0 | tritongpu-pipeline |" in page
