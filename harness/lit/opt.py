@@ -24,7 +24,10 @@ _SPLIT = re.compile(r"^[ \t]*// -----[^\n]*$", re.MULTILINE)
 PARSE, PASSES, DIAGNOSTICS = "parse", "passes", "diagnostics"
 # Told beside them: MLIR has caught a signal, as of an assertion, and made a failure of it.
 CRASH = "crash"
-_CAUGHT = "A signal was caught while processing the MLIR module"
+# What it says then depends on what ran in the process before; an assertion and a fatal error say so themselves.
+_CAUGHT = re.compile(
+    r"A signal was caught while processing the MLIR module|^LLVM ERROR: |: Assertion `.*' failed", re.MULTILINE
+)
 Progress = Callable[[str], None]
 
 
@@ -180,10 +183,15 @@ def _compile(request: OptRequest, compiler: Compiler, text: str, tell: Progress)
             if request.passes:
                 manager.run(module, "triton-opt")
         except RuntimeError:  # what went wrong stands on stderr
-            if _CAUGHT in _log_since(start):
+            if is_crash(_log_since(start)):
                 tell(CRASH)
             return False, ""
     return True, _printed(request, module)
+
+
+def is_crash(log: str) -> bool:
+    """Whether a failed run would have died of a signal, had MLIR not caught it."""
+    return _CAUGHT.search(log) is not None
 
 
 def _log_since(start: int) -> str:

@@ -215,3 +215,17 @@ def test_a_signal_that_mlir_catches_is_a_signal(tmp_path):
     status, output, errors = ran(tmp_path, NO_WARPS, "-tritongpu-coalesce")
     assert (status, output) == (-6, "")
     assert "LLVM ERROR: failed to lookup the number of warps" in errors
+
+
+@pytest.mark.parametrize(
+    ("log", "crashed"),
+    [
+        ("m.mlir:0:0: error: A signal was caught while processing the MLIR module: reproducer generated\n", True),
+        ("m.mlir:3:3: error: no warps\nLLVM ERROR: failed to lookup the number of warps\n", True),
+        ("python: Coalesce.cpp:12: void run(): Assertion `order.size() == rank' failed.\n", True),
+        ("m.mlir:0:0: error: Failures have been detected while processing an MLIR pass pipeline\n", False),
+    ],
+)
+def test_what_tells_a_crash_from_a_failed_pass(log, crashed):
+    """MLIR words a caught signal in two ways, by what ran in the process before."""
+    assert opt.is_crash(log) is crashed
