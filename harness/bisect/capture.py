@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from triton.backends.compiler import GPUTarget
 
 LAST_STAGE = "ttgir"
+_LEAST_CAPABILITY = 70  # Triton compiles for none below it
 # Files of one compilation. MLIR reads the dump's path once per process: all stages write to one file.
 _DUMP, _MARK, _STATUS, _LOG = "dump.mlir", "mark.mlir", "status.json", "log"
 # The dump is buffered and never flushed. After each stage a module that is longer than any buffer is dumped too: it
@@ -47,7 +48,7 @@ def gpu_target(name: str) -> GPUTarget:
     backend, _, arch = name.partition(":")
     if not backend or not arch:
         raise UsageError(f"{name!r} is no target", hint="BACKEND:ARCH, such as cuda:90 or hip:gfx942")
-    if backend == "cuda" and not arch.isdecimal():
+    if backend == "cuda" and not (arch.isdecimal() and int(arch) >= _LEAST_CAPABILITY):
         raise UsageError(f"{name!r} is no target", hint="cuda:NN with the compute capability, such as cuda:90")
     target = GPUTarget(backend, int(arch) if arch.isdecimal() else arch, _warp_size(backend, arch))
     if not any(one.compiler.supports_target(target) for one in backends.values()):

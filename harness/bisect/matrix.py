@@ -89,13 +89,19 @@ class Matrix:
     timeout: float = 120.0
     fresh: bool = False
     offline: bool = False
-    runner: Runner = field(default_factory=lambda: run_child)
+    children: Children = field(default_factory=lambda: Children())
+    runner: Runner | None = None
 
     def fill(self, cases: Sequence[CaseName], targets: Sequence[str], releases: Sequence[str], jobs: int) -> Cells:
         """Every cell, in the order of the arguments. A release that cannot be used is "unsupported" throughout."""
         with ThreadPoolExecutor(max(1, jobs)) as pool:
             filled = pool.map(lambda release: self._release(cases, targets, release), releases)
-            return {place: cell for cells in filled for place, cell in cells.items()}
+            try:
+                return {place: cell for cells in filled for place, cell in cells.items()}
+            except KeyboardInterrupt:
+                pool.shutdown(wait=False, cancel_futures=True)
+                self.children.end()
+                raise
 
     def _release(self, cases: Sequence[CaseName], targets: Sequence[str], release: str) -> dict[Place, Cell]:
         cells: dict[Place, Cell] = {}
@@ -121,7 +127,8 @@ class Matrix:
         try:
             path = self._search_path(release)
             self.tell(f"triton {release}, {target}: {len(places)} to run, {known} known")
-            reason = self.runner(path, Request(target, [place.case for place in places]), self.timeout, keep)
+            runner = self.runner or self.children.run
+            reason = runner(path, Request(target, [place.case for place in places]), self.timeout, keep)
         except EnvironmentFailed as error:
             reason = str(error)
         if reason:
@@ -140,16 +147,44 @@ class Matrix:
         return self.environments.search_path(release)
 
 
+class Children:
+    """The processes that run cases now, so that one Ctrl-C ends them all."""
+
+    def __init__(self) -> None:
+        self._running: set[_Child] = set()
+        self.ended = False
+
+    def run(self, path: Sequence[str], request: Request, timeout: float, on_cell: Callable[[int, Cell], None]) -> str:
+        return run_child(path, request, timeout, on_cell, children=self)
+
+    def add(self, child: _Child) -> None:
+        self._running.add(child)
+        if self.ended:
+            child.end()
+
+    def end(self) -> None:
+        """Ends those that run, and whatever is started from now on."""
+        self.ended = True
+        for child in list(self._running):
+            child.end()
+
+
 def run_child(
-    path: Sequence[str], request: Request, timeout: float, on_cell: Callable[[int, Cell], None], command: str = ""
+    path: Sequence[str],
+    request: Request,
+    timeout: float,
+    on_cell: Callable[[int, Cell], None],
+    command: str = "",
+    children: Children | None = None,
 ) -> str:
     """Runs the request in child processes: where one dies, the next goes on behind the case that it died of.
 
     Raises EnvironmentFailed for a child that ends before its first case.
     """
     done = 0
-    while done < len(request.cases):
+    while done < len(request.cases) and not (children is not None and children.ended):
         child = _Child(path, Request(request.target, request.cases[done:]), timeout, command)
+        (children or Children()).add(child)
         for answer in child.answers():
             if "unsupported" in answer:
                 return answer["unsupported"]
@@ -199,7 +234,7 @@ class _Child:
             pass
         finally:
             self._stop_clock()
-            self._end()
+            self.end()
             listener.join()
 
     _clock: threading.Timer | None = None
@@ -223,9 +258,9 @@ class _Child:
 
     def _out_of_time(self) -> None:
         self.timed_out = True
-        self._end()
+        self.end()
 
-    def _end(self) -> None:
+    def end(self) -> None:
         """The process and what it forked: they are a group of their own."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)

@@ -52,7 +52,7 @@ def run_case(
             fill(evidence, bisection)
         except Exception as error:
             evidence.stage = clock.stage
-            evidence.failure = _of_this_gpu(_failure(error, clock.stage, log.text(), instance), target)
+            evidence.failure = _of_this_gpu(failure_in(error, clock.stage, log.text(), instance), target)
         evidence.seconds = clock.seconds()
         _save(evidence, instance, bisection, options.artifacts)
     return evidence
@@ -84,7 +84,7 @@ def _executor(options: RunOptions) -> ExecutorOptions:
     return ExecutorOptions(checks=options.checks, threads=options.threads, native=False)
 
 
-def _failure(error: Exception, stage: str, log: str, instance: CaseInstance) -> Failure:
+def failure_in(error: Exception, stage: str, log: str, instance: CaseInstance) -> Failure:
     """With the line of the first of the case's kernels that the error can be placed in."""
     placed = instance.placed(error) if isinstance(error, CaseError) else error
     placed = placed.with_traceback(error.__traceback__)

@@ -59,8 +59,10 @@ def _chosen(case: str, target: str) -> Iterator[tuple[Any, str]]:
     from harness.cases.loading import load_templates
 
     file, _, wanted = case.partition("::")
-    if not Path(file).is_file():
-        raise UsageError(f"there is no case file {file}", hint="CASE is FILE, FILE::CASE or a node id")
+    if not Path(file).is_file() or Path(file).suffix != ".py":
+        raise UsageError(
+            f"{file or case!r} is no file of kernel cases", hint="CASE is FILE.py, FILE.py::CASE or a node id"
+        )
     templates = load_templates(Path(file))
     chosen = [(one, each) for one in templates for each in one.instances() if _is_meant(wanted, one.name, each)]
     if not chosen:
@@ -88,7 +90,13 @@ def _bisect(instance: Any, node_id: str, options: argparse.Namespace) -> int:
     from harness.bisect.run import bisect_case
 
     print(node_id)
-    bisection = bisect_case(instance, options.target)
+    stages = ["collect"]
+    try:
+        bisection = bisect_case(instance, options.target, enter_stage=stages.append)
+    except SystemExit as error:
+        return _undecided(f"{stages[-1]}: the case ended the process (status {error.code})")
+    except Exception as error:
+        return _undecided(_told(error, stages[-1], instance))
     evidence = Evidence(node_id, options.target)
     fill(evidence, bisection)
     lines = stage_table(evidence, options.all)
@@ -115,6 +123,20 @@ def _bisect(instance: Any, node_id: str, options: argparse.Namespace) -> int:
 
 
 _LOG_LINES = 8
+
+
+def _undecided(sentence: str) -> int:
+    print(f"{sentence}\n{_WORD[UNDECIDED]}\n".replace(f"{Path.cwd()}/", ""), flush=True)
+    return UNDECIDED
+
+
+def _told(error: Exception, stage: str, instance: Any) -> str:
+    """What kept a case from being compiled at all, in a sentence."""
+    from harness.bisect.run_case import failure_in
+
+    failure = failure_in(error, stage, "", instance)
+    where = f"{failure.where}: " if failure.where is not None else ""
+    return f"{failure.stage}: {where}{failure.message.removeprefix(where)}"
 
 
 def _status(evidence: Evidence, broken: bool, culprit: Any) -> int:

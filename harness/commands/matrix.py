@@ -59,19 +59,23 @@ def register(subcommands: Any) -> None:
     command.add_argument("--cache", type=Path, default=None, metavar="FOLDER", help="[in the user's cache folder]")
     command.add_argument("--fresh", action="store_true", help="run everything again")
     command.add_argument("--offline", action="store_true", help="install nothing")
-    command.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="releases at a time")
-    command.add_argument("--case-timeout", type=float, default=120.0, metavar="SECONDS")
+    command.add_argument("--jobs", type=_count, default=os.cpu_count() or 1, metavar="N", help="releases at a time")
+    command.add_argument("--case-timeout", type=_positive, default=120.0, metavar="SECONDS")
     command.add_argument("--markdown", type=Path, default=None, metavar="FILE", help="write the grid as a page")
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Raises UsageError for cases, releases or targets that are none."""
+    from harness.bisect.capture import gpu_target
     from harness.bisect.environments import Environments
     from harness.bisect.grid import markdown, rows, text
     from harness.bisect.matrix import Matrix, Store
 
+    for target in _listed(options.target):
+        gpu_target(target)
     cache = options.cache or default_cache()
+    _make(cache)
     environments = Environments.in_cache(cache)
     cases = [case for name in options.cases for case in named(name)]
     releases = chosen_releases(options.triton, environments, options.offline)
@@ -79,11 +83,37 @@ def run(options: argparse.Namespace) -> int:
     targets = _listed(options.target)
     found = rows(matrix.fill(cases, targets, releases, options.jobs), releases)
     found.sort(key=lambda row: targets.index(row.target))
+    print(text(found, releases), end="", flush=True)
     if options.markdown is not None:
-        page = _PAGE.format(command=_command(options, releases)) + markdown(found, releases)
-        options.markdown.write_text(page, encoding="utf-8")
-    print(text(found, releases), end="")
+        _write(options.markdown, _PAGE.format(command=_command(options, releases)) + markdown(found, releases))
+    if all(cell.verdict == "unsupported" for row in found for cell in row.cells.values()):
+        raise UsageError("no case ran on any of these releases", hint="the grid says why")
     return int(any(row.is_bad for row in found))
+
+
+def _make(cache: Path) -> None:
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot use {cache} as the cache: {error.strerror}", hint="--cache FOLDER") from error
+
+
+def _write(page: Path, content: str) -> None:
+    try:
+        page.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {page}: {error.strerror}") from error
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"{text} is not above zero")
+    return value
+
+
+def _count(text: str) -> int:
+    return int(_positive(str(int(text))))
 
 
 def default_cache() -> Path:

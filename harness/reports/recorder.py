@@ -1,10 +1,10 @@
 """Keeps the report folder while the suite runs: nothing that was found is lost when the run dies.
 
-    <folder>/journal.jsonl    a line per verdict, written as it comes
-             record.json      the whole run, written at the end
-             baseline.json    the last verdict of every case, over runs
-             failures/<case>/ see harness.reports.artifacts
-             summary.md  junit.xml  index.html
+<folder>/journal.jsonl    a line per verdict, written as it comes
+         record.json      the whole run, written at the end
+         baseline.json    the last verdict of every case, over runs
+         failures/<case>/ see harness.reports.artifacts
+         summary.md  junit.xml  index.html
 """
 
 from __future__ import annotations

@@ -15,7 +15,12 @@ _MOST_OPS = 6
 
 
 def stage_table(evidence: Evidence, every: bool = False) -> list[str]:
-    """A line for each program that the pipeline went through; long runs of matching ones are folded unless `every`."""
+    """A line for each program that the pipeline went through; long runs of matching ones are folded unless `every`.
+
+    Nothing for a target that has no such stages.
+    """
+    if not evidence.stages:
+        return []
     lines: list[str] = []
     for number, launch in enumerate(evidence.launches):
         rows = [row for row in evidence.stages if row.launch == number]

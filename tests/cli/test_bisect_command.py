@@ -58,7 +58,7 @@ def test_undecided_is_2(case: str, capsys: pytest.CaptureFixture[str]) -> None:
     [
         ([str(CASES), "--target", "abacus:1"], "no installed backend of Triton compiles for 'abacus:1'"),
         ([f"{CASES}::nothing"], "has no case 'nothing' (its cases: double"),
-        (["absent.py"], "there is no case file absent.py"),
+        (["absent.py"], "'absent.py' is no file of kernel cases"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_sentence(
@@ -66,3 +66,56 @@ def test_what_cannot_be_done_is_said_in_one_sentence(
 ) -> None:
     assert main(["bisect", *arguments]) == 2
     assert told in capsys.readouterr().err
+
+
+CASE = """
+import triton
+import triton.language as tl
+from harness.cases import Buffer, KernelCase, case, empty
+
+
+@triton.jit
+def kernel(x, out):
+    tl.store(out, tl.load(x) + {added})
+
+
+@case()
+def one():
+    {first}
+    return KernelCase(kernel, grid=(1,), args=dict(x=Buffer(1), out=empty(1)), reference=lambda x: x + 1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("added", "first", "said"),
+    [("nobody", "pass", "frontend: "), ("1", "raise SystemExit(0)", "collect: the case ended the process (status 0)")],
+)
+def test_a_case_that_does_not_compile_is_undecided(
+    tmp_path: Path, added: str, first: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a sentence with its line, and not taken for a clean one or for a pass that is to blame."""
+    file = tmp_path / "bad.py"
+    file.write_text(CASE.format(added=added, first=first))
+    assert main(["bisect", str(file), "--report-dir", str(tmp_path / "report")]) == 2
+    told = capsys.readouterr().out
+    assert said in told and "Traceback" not in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--target", "cdua:80"], "no installed backend of Triton compiles for 'cdua:80'"),
+        (["--target", "cuda:9"], "'cuda:9' is no target"),
+        (["--triton", "2.1.0", "--offline"], "no case ran on any of these releases"),
+        (["--cache", "/proc/nope"], "cannot use /proc/nope as the cache"),
+    ],
+)
+def test_a_matrix_in_which_nothing_can_run_is_2(
+    tmp_path: Path, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "good.py"
+    file.write_text(CASE.format(added="1", first="pass"))
+    cache = [] if "--cache" in arguments else ["--cache", str(tmp_path / "cache")]
+    triton_ = [] if "--triton" in arguments else ["--triton", "2.1.0"]
+    assert main(["matrix", str(file), *arguments, *triton_, *cache]) == 2
+    assert said in capsys.readouterr().err
