@@ -27,7 +27,7 @@ from harness.semantics import numpy_dtype
 from harness.semantics.types import Array
 
 _FULL_CHECK_ELEMENTS = 1 << 16  # remembering every byte costs memory
-_PRODUCT_BATCH = 4  # times the batch of other kernels
+_PRODUCT_BATCH = 8  # times the batch of other kernels
 
 
 def launch(
