@@ -1,9 +1,9 @@
 """The allowlist and the gate.
 
-    gate = Gate.load("allowlist.txt")                       # UsageError with FILE:LINE
-    scope = Scope(collected=frozenset(ids), selected=frozenset(ids_left), whole=no_path_given,
-                  targets=frozenset({"npu"}))
-    result = gate.check(verdicts, scope, strict=False)      # GateResult; exit non-zero unless is_green
+gate = Gate.load("allowlist.txt")                       # UsageError with FILE:LINE
+scope = Scope(collected=frozenset(ids), selected=frozenset(ids_left), whole=no_path_given,
+              targets=frozenset({"npu"}))
+result = gate.check(verdicts, scope, strict=False)      # GateResult; exit non-zero unless is_green
 """
 
 from harness.gate.allowlist import Entry, KnownFailure

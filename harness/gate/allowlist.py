@@ -1,10 +1,10 @@
 """allowlist.txt: reading it. See docs/allowlist.md for the format.
 
-    # a comment stands on its own line
-    coverage_kernels/reduce/softmax.py::softmax[npu-fp32-62x1000]
-    coverage_kernels/elementwise/*[npu-*]
-    coverage_kernels/gemm/split_k.py::split_k[npu-fp8]  fails wrong-values: accumulates in fp16, #123
-    lit_tests/ttgir/remat.mlir  fails verifier at tritongpu-remove-layout-conversions: dominance, fixed in 3.7.0
+# a comment stands on its own line
+coverage_kernels/reduce/softmax.py::softmax[npu-fp32-62x1000]
+coverage_kernels/elementwise/*[npu-*]
+coverage_kernels/gemm/split_k.py::split_k[npu-fp8]  fails wrong-values: accumulates in fp16, #123
+lit_tests/ttgir/remat.mlir  fails verifier at tritongpu-remove-layout-conversions: dominance, fixed in 3.7.0
 """
 
 from __future__ import annotations

@@ -223,9 +223,7 @@ def _judge_must_pass(case: str, entry: Entry, verdict: Verdict) -> list[Problem]
     return []
 
 
-def _judge_known(
-    case: str, entry: Entry, known: KnownFailure, verdict: Verdict, result: GateResult
-) -> list[Problem]:
+def _judge_known(case: str, entry: Entry, known: KnownFailure, verdict: Verdict, result: GateResult) -> list[Problem]:
     if verdict.outcome == "pass":
         message = f"passes now, and the line says it {known}; take the line up with `harness allow`"
         return [Problem("fixed", case, entry.line, message)]

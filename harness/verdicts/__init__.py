@@ -1,9 +1,9 @@
 """From evidence to verdict, and whether the ground the run stood on moved.
 
-    verdict = classify(evidence)                       # total; never a pass by default
-    before = take_fingerprint(); ...; reasons = changed(before, take_fingerprint())
-    verdict = voided(verdict, reasons)                 # when `reasons` is not empty
-    bucket_named(verdict.bucket).owner                 # who should look
+verdict = classify(evidence)                       # total; never a pass by default
+before = take_fingerprint(); ...; reasons = changed(before, take_fingerprint())
+verdict = voided(verdict, reasons)                 # when `reasons` is not empty
+bucket_named(verdict.bucket).owner                 # who should look
 """
 
 from harness.verdicts.buckets import BUCKET_NAMES, BUCKETS, Bucket, bucket_named

@@ -9,9 +9,9 @@ from harness.verdicts import classify
 LAUNCH = LaunchEvidence("kernel", (4, 1, 1), 4, simulated=True)
 
 
-def row(number: int, verdict: str = "match", passes: int = 1, **more: str) -> StageEvidence:
+def row(number: int, verdict: str = "match", passes: int = 1, reason: str = "", blocker: str = "") -> StageEvidence:
     after = f"pass-{number - 1}" if number else ""
-    return StageEvidence(0, "ttgir", number, after, tuple("p" * passes), verdict, **more)
+    return StageEvidence(0, "ttgir", number, after, tuple("p" * passes), verdict, reason, blocker)
 
 
 def evidence(*rows: StageEvidence) -> Evidence:
@@ -49,3 +49,8 @@ def test_a_case_passes_only_by_executed_stages_of_the_last_pipeline() -> None:
     verdict = classify(evidence(row(0, "not executed", reason="unsupported op a.b", blocker="a.b")))
     assert (verdict.outcome, verdict.bucket) == ("fail", "not-simulated")
     assert "no stage of ttgir of kernel was executed: unsupported op a.b" in verdict.summary
+
+
+def test_a_target_without_stages_has_no_table() -> None:
+    """A launch on the simulated NPU says nothing of a pipeline."""
+    assert stage_table(evidence()) == []
