@@ -21,6 +21,7 @@ VERIFIER_PHRASES = (
     "op result #",
     "block with no terminator",
     "expects parent op",
+    "control flow edge",  # a region yields another number or type of values than its op gives
 )
 
 _DIAGNOSTIC = re.compile(

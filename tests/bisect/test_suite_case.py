@@ -56,7 +56,7 @@ def test_wrong_values_are_filed_at_the_pass_with_what_it_was_given(tmp_path: Pat
 def test_a_pass_that_fails_is_named_and_its_reproducer_saved(tmp_path: Path) -> None:
     path = KERNELS / "regressions" / "duplicate_epilogue.py"
     verdict = verdict_on(path, "duplicate_epilogue", folder=str(tmp_path))
-    assert (verdict.bucket, verdict.stage) == ("compiler-crash", "tritongpu-fuse-nested-loops")
+    assert (verdict.bucket, verdict.stage) == ("verifier", "tritongpu-fuse-nested-loops")
     assert "--tritongpu-fuse-nested-loops" in (tmp_path / "reproduce.sh").read_text()
     assert "tt.func" in (tmp_path / "last-tritongpu-fuse-nested-loops.mlir").read_text()
 

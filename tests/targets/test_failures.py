@@ -73,6 +73,10 @@ noise
 "/kernels/moe.py":41:8: error: operand #0 does not dominate this use
 "/kernels/moe.py":40:8: note: operand defined here
 """
+EDGE = (
+    "'scf.if' op along control flow edge from Operation scf.yield to parent: "
+    "region branch point has 2 operands, but region successor needs 1 inputs"
+)
 
 
 @pytest.mark.parametrize(
@@ -84,6 +88,7 @@ noise
             "operand #0 does not dominate this use",
             SourceLocation("/kernels/moe.py", 41, 8),
         ),
+        (f"/k.py:17:25: error: {EDGE}\n", "VerifierFailed", EDGE, SourceLocation("/k.py", 17, 25)),
         (
             "/k.py:3:1: error: cannot pipeline this\n",
             "PassFailed",
