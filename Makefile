@@ -26,7 +26,7 @@ nightly: venv
 
 lint: $(VENV)/.lint-installed
 	$(BIN)/ruff check
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 venv: $(VENV)/.installed
 

@@ -5,21 +5,26 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.executor.api import LaunchResult
 from harness.executor.memory import Memory
 from harness.npu.arguments import bind_arguments
 from harness.npu.session import LaunchRecord, Session, current_session
 
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
 
 @dataclass(frozen=True)
 class LoadedKernel:
-    """`plan` is the executor's and opaque here; `text` is the program it was made from."""
+    """`plan` is the executor's and opaque here; `text` is the program it was made from; `file` the kernel's own,
+    as the program's locations have it, or None."""
 
     name: str
     text: str
     plan: Any
+    file: str | None = None
 
     def launch(self, grid: tuple[int, int, int], signature: Mapping[str, Any], values: Sequence[Any]) -> LaunchResult:
         """Executes the kernel over a grid (x, y, z) and tells the current session. Raises Trap or UsageError."""
@@ -61,4 +66,14 @@ def load_kernel(name: str, program: bytes) -> LoadedKernel:
     text = program.decode()
     if session.keep_ir is not None:
         session.keep_ir("encode", text)
-    return LoadedKernel(name, text, compile_module(parse_module(text, name), name))
+    module = parse_module(text, name)
+    return LoadedKernel(name, text, compile_module(module, name), _file_of(module, name))
+
+
+def _file_of(module: ModuleOp, name: str) -> str | None:
+    from harness.executor.types import get
+    from harness.ir.locations import source_location
+
+    function = next(op for op in module.body.block.ops if get(op, "sym_name") == name)
+    where = source_location(function)
+    return where and where.file

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 
+from harness.errors import HarnessError
 from harness.npu.backend.compiler import BACKEND_NAME, PIPELINES, WARP_SIZE
+from harness.npu.relocation import relocate
 
 if TYPE_CHECKING:
     import torch
@@ -137,6 +139,9 @@ class NpuLauncher:
 
     def __init__(self, src: Any, metadata: Any) -> None:
         self.signature = dict(src.signature)
+        # A kernel given as IR text has no Python function, and its locations are its own.
+        function = getattr(src, "fn", None)
+        self.file: str | None = function and function.fn.__code__.co_filename
 
     def __call__(
         self,
@@ -154,6 +159,10 @@ class NpuLauncher:
         """Raises a Trap when the simulator stops a program, UsageError for an argument it cannot see."""
         if enter_hook is not None:
             enter_hook(launch_metadata)
-        function.launch((grid_x, grid_y, grid_z), self.signature, arguments)
+        try:
+            function.launch((grid_x, grid_y, grid_z), self.signature, arguments)
+        except HarnessError as error:
+            relocate(error, function.file, self.file)
+            raise
         if exit_hook is not None:
             exit_hook(launch_metadata)
