@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from harness.errors import ParseError
 from harness.lit.shell import Command, Redirection, Step
-from harness.lit.tools import Streams, ToolCall, tool_call
+from harness.lit.tools import Streams, ToolCall, cannot_check, tool_call
 
 KEPT_BYTES = 256 * 1024
 
@@ -31,7 +31,7 @@ class CommandResult:
 
     @property
     def failed(self) -> bool:
-        return self.call.shell_status(self.status) != 0
+        return cannot_check(self.call, self.status, self.stderr) or self.call.shell_status(self.status) != 0
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harness.cases.evidence import Failure
 from harness.cases.location import SourceLocation
+from harness.lit.check_faults import author_fault, first_error
 from harness.lit.diagnostics import first_diagnostic, is_verifier_message
 from harness.lit.execution import CommandResult
 from harness.lit.forked import failing_pass
@@ -17,11 +18,12 @@ from harness.lit.tools import FILECHECK, OPT
 # Stages of a lit case, beside the passes by their flags.
 COMPILE, CHECK, VERIFY = "opt", "filecheck", "verify-diagnostics"
 
-_CHECK_ERROR = re.compile(r"^(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): error: (?P<text>.*)$", re.MULTILINE)
-
 
 def explain(cause: CommandResult, where: SourceLocation, folder: Path) -> Failure:
     """The failure that a command stands for; `where` is its RUN line."""
+    fault = author_fault(cause, where) if cause.call.tool == FILECHECK else None
+    if fault is not None:
+        return fault
     if cause.call.negated:
         return _negated(cause, where)
     if cause.call.tool == OPT:
@@ -90,13 +92,12 @@ def _wrong_diagnostics(cause: CommandResult, where: SourceLocation) -> Failure:
 
 def _check_failure(cause: CommandResult, where: SourceLocation) -> Failure:
     """FileCheck's own report has the nearest match and the input around it: it is the log."""
-    match = _CHECK_ERROR.search(cause.stderr)
-    if match is None:
+    error = first_error(cause.stderr)
+    if error is None:
         words = " ".join(cause.stderr.split()) or f"FileCheck ended with status {cause.status}"
         return Failure(CHECK, "CheckFailed", words[:200], where, log=cause.stderr)
-    place = SourceLocation(match["file"], int(match["line"]), int(match["column"]))
-    line = _line_of(match["file"], place.line)
-    return Failure(CHECK, "CheckFailed", f"{match['text']}: {line}" if line else match["text"], place, log=cause.stderr)
+    line = _line_of(error.where.file, error.where.line)
+    return Failure(CHECK, "CheckFailed", f"{error.text}: {line}" if line else error.text, error.where, log=cause.stderr)
 
 
 def _line_of(file: str, line: int) -> str:

@@ -21,6 +21,11 @@ OPT, FILECHECK = "triton-opt", "FileCheck"
 
 _FILE_MARKER = re.compile(r"^(?:.|//)?--- (\S+)[^\n]*\n", re.MULTILINE)
 
+# FileCheck's status where it cannot even begin: its check lines or its command line are wrong. An input that is empty
+# has this status too, and is the doing of the command that printed nothing.
+_CANNOT_CHECK = 2
+_EMPTY_INPUT = re.compile(r"'.*?' is empty\.")
+
 _VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 
 # Tools of the system that upstream's tests use.
@@ -105,6 +110,11 @@ def file_check_command() -> list[str]:
     if util.find_spec("filecheck") is not None:
         return [sys.executable, "-m", "filecheck"]
     raise UnsupportedFlag("unsupported: the wheel has no FileCheck, and the package filecheck is not installed")
+
+
+def cannot_check(call: ToolCall, status: int, log: str) -> bool:
+    """Whether FileCheck could not check at all, whatever the compiler printed: `not` does not mean that."""
+    return call.tool == FILECHECK and status == _CANNOT_CHECK and _EMPTY_INPUT.search(log) is None
 
 
 def wheel_file_check() -> Path | None:
