@@ -7,7 +7,6 @@ scratchpad bytes), constants of the pool, and, inside the combiner of a fold or 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Union
 
 from harness.cases.location import SourceLocation
 
@@ -55,7 +54,7 @@ class Formal:
     element: str
 
 
-Operand = Union[Tile, Register, Constant, Formal]
+Operand = Tile | Register | Constant | Formal
 
 
 @dataclass(frozen=True)
