@@ -106,6 +106,7 @@ class Program:
     arguments   element type of each kernel argument, loaded into registers by `argument`
     functions, combiners, texts   what immediates index
     origins     per instruction
+    source      the TTIR it was lowered from, for whoever looks into a run; nothing executes it
     scratchpad, uniform   bytes that the program uses, per lane and altogether
     registers   scalar registers that it uses
     """
@@ -122,3 +123,4 @@ class Program:
     scratchpad: int = 0
     uniform: int = 0
     registers: int = 0
+    source: str = ""
