@@ -1,4 +1,4 @@
-"""Aliases of attributes and types in printed IR: `#blocked = #ttg.blocked<{...}>`."""
+"""Names in printed IR: aliases of attributes and types, `#blocked = #ttg.blocked<{...}>`, and those of values."""
 
 from __future__ import annotations
 
@@ -18,3 +18,12 @@ def with_local_scope(text: str) -> str:
     for match in _DEFINITION.finditer(text):  # each is defined before it is used
         values[match["name"]] = _USE.sub(written_out, match["value"])
     return _USE.sub(written_out, _DEFINITION.sub("", text))
+
+
+_VALUE = re.compile(r"\"(?:[^\"\\]|\\.)*\"|%[\w$.-]+")
+
+
+def with_names_of(text: str, other: str) -> str:
+    """The text with its values called as in `other`, the same module printed with or without its locations."""
+    names = (match[0] for match in _VALUE.finditer(other) if match[0].startswith("%"))
+    return _VALUE.sub(lambda match: next(names) if match[0].startswith("%") else match[0], text)

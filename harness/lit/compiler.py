@@ -111,7 +111,7 @@ class Compiler:
         if "does not refer to a registered pass" not in complaint or request.pipeline:
             said = complaint.splitlines()[0]
             return f"unsupported: triton {self.release} cannot read the pipeline {request.text}: {said}"
-        return f"unsupported: {request.flag} has no binding in triton {self.release}"
+        return self._why_not(request)
 
 
 @cache

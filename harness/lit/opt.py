@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import UnsupportedFlag, UsageError
-from harness.lit.aliases import with_local_scope
+from harness.lit.aliases import with_local_scope, with_names_of
 from harness.lit.compiler import Compiler, PassRequest
 from harness.lit.diagnostics import diagnostics_of, disagreements, expectations_of
 
@@ -40,8 +40,10 @@ class OptRequest:
     passes: tuple[PassRequest, ...] = ()
     split_input_file: bool = False
     verify_diagnostics: bool = False
+    only_expected: bool = False
     allow_unregistered_dialect: bool = False
     debuginfo: bool = False
+    named_values: bool = False
     local_scope: bool = False
 
 
@@ -52,9 +54,13 @@ _SWITCHES = {
     "allow-unregistered-dialect": "allow_unregistered_dialect",
     "mlir-print-debuginfo": "debuginfo",
     "mlir-print-local-scope": "local_scope",
+    "mlir-use-nameloc-as-prefix": "named_values",
     "mlir-disable-threading": "",
     "verify-each": "",
 }
+_ON = {"": True, "true": True, "1": True, "all": True, "only-expected": True, "false": False, "0": False}
+# What a tool of MLIR's takes beside passes, and a wheel has nothing for.
+_OF_THE_TOOL = ("mlir-", "debug", "stats", "dump-pass-pipeline", "emit-bytecode", "run-reproducer", "show-dialects")
 _PIPELINE_ANCHOR = re.compile(r"\s*(?:builtin\.module|any)\s*\((?P<inner>.*)\)\s*", re.DOTALL)
 _BRACED = re.compile(r"(?P<flag>[^=]+?)\{(?P<options>.*)\}", re.DOTALL)
 
@@ -83,13 +89,14 @@ def _with_flag(request: OptRequest, flag: str, rest: list[str]) -> OptRequest:
             raise UsageError("-o names no file")
         return replace(request, output=value if equals else rest.pop(0))
     if name in _SWITCHES:
-        is_on = {"": True, "true": True, "1": True, "only-expected": True, "false": False, "0": False}.get(value)
+        is_on = _ON.get(value)
         if is_on is None:
             raise UsageError(f"--{name} takes true or false, not {value!r}")
+        request = replace(request, only_expected=request.only_expected or value == "only-expected")
         return replace(request, **{_SWITCHES[name]: is_on}) if _SWITCHES[name] else request
     if name == "pass-pipeline":
         return replace(request, passes=(*request.passes, _pipeline(value if equals else (rest or [""]).pop(0))))
-    if name.startswith(("mlir-", "debug", "stats")):
+    if name.startswith(_OF_THE_TOOL):
         raise UnsupportedFlag(f"unsupported: --{name} has no counterpart in a wheel's bindings")
     return replace(request, passes=(*request.passes, PassRequest(name, value)))
 
@@ -155,7 +162,8 @@ def _process(request: OptRequest, compiler: Compiler, chunk: str, first_line: in
     log = _log_since(start)
     os.ftruncate(2, start)
     os.lseek(2, start, os.SEEK_SET)
-    wrong = disagreements(expectations_of(chunk, first_line), diagnostics_of(log), with_notes=PASSES in entered)
+    expected = expectations_of(chunk, first_line)
+    wrong = disagreements(expected, diagnostics_of(log), PASSES in entered, request.only_expected)
     if wrong:
         os.write(2, "".join(f"error: {sentence}\n" for sentence in wrong).encode())
     return not wrong, output
@@ -214,5 +222,9 @@ def _file_with(request: OptRequest, text: str) -> Iterator[str]:
 
 
 def _printed(request: OptRequest, module: object) -> str:
-    text: str = module.str() if request.debuginfo else module.str_nodebug()  # type: ignore[attr-defined]
+    # A wheel calls values after their locations where it prints these, and by numbers where it does not.
+    named, plain = module.str(), module.str_nodebug()  # type: ignore[attr-defined]
+    text = named if request.debuginfo else plain
+    if request.debuginfo != request.named_values:
+        text = with_names_of(text, named if request.named_values else plain)
     return with_local_scope(text) if request.local_scope else text

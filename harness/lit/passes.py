@@ -17,6 +17,11 @@ _PROBES: Mapping[str, tuple[Any, Any]] = {"int": (7, 11), "str": ("first", "seco
 _ANCHORED = re.compile(r"any\((?:[\w.]+\()?(?P<flag>[\w-]+)(?:\{(?P<options>.*?)\})?\)*$", re.DOTALL)
 _OPTION = re.compile(r"([\w-]+)=(\{.*?\}|\S*)")
 _INTEGERS = ("int", "SupportsInt", "SupportsIndex")
+# Defaults that Triton declares for passes which no release can be asked about: their factories want arguments.
+_DECLARED: Mapping[str, Mapping[str, str]] = {
+    "convert-builtin-func-to-llvm": {"ftz": "true"},
+    "convert-triton-amdgpu-to-llvm": {"ftz": "true"},
+}
 
 
 @dataclass(frozen=True)
@@ -40,10 +45,11 @@ class PassBinding:
         others = {name: value for name, value in given.items() if name not in self.options}
         if any(self.fixed.get(name) != value for name, value in others.items()):
             return None
-        if "" in self.options or not set(self.options) <= set(given):
+        known = {**_DECLARED.get(self.flag, {}), **given}
+        if "" in self.options or not set(self.options) <= set(known):
             return None
         try:
-            return [_READ[kind](given[name]) for kind, name in zip(self.parameters, self.options, strict=True)]
+            return [_READ[kind](known[name]) for kind, name in zip(self.parameters, self.options, strict=True)]
         except (ValueError, KeyError):
             return None
 

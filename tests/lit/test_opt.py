@@ -82,9 +82,11 @@ def test_flags_that_change_nothing_are_taken():
     assert opt.parse_arguments(flags) == opt.OptRequest()
 
 
-@pytest.mark.parametrize("flag", ["--mlir-print-ir-after-all", "-debug-only=x", "--pass-pipeline=tt.func(cse)"])
+@pytest.mark.parametrize(
+    "flag", ["--mlir-print-ir-after-all", "-debug-only=x", "--pass-pipeline=tt.func(cse)", "--run-reproducer"]
+)
 def test_flags_without_a_counterpart_are_unsupported_by_name(flag):
-    with pytest.raises(UnsupportedFlag, match="unsupported: "):
+    with pytest.raises(UnsupportedFlag, match=r"^unsupported: (--.* has no counterpart|a pipeline must begin)"):
         opt.parse_arguments([flag])
 
 
@@ -130,6 +132,12 @@ def test_diagnostics_nobody_expects_and_expectations_nobody_meets(tmp_path):
     unexpected, missing = errors.splitlines()
     assert unexpected.startswith('error: line 4: unexpected error "use of value')
     assert missing == 'error: line 1: expected error "another" was not produced'
+
+
+def test_diagnostics_nobody_expects_are_nothing_where_only_expected_ones_count(tmp_path):
+    assert ran(tmp_path, WRONG, "-verify-diagnostics=only-expected") == (0, "", "")
+    missing = "// expected-error @below {{another}}\n" + WRONG
+    assert ran(tmp_path, missing, "-verify-diagnostics=only-expected")[0] == 1
 
 
 def test_a_failure_of_a_pass_can_be_expected(tmp_path):
@@ -200,6 +208,35 @@ def test_aliases_are_written_out_on_request():
 def test_locations_are_printed_on_request(tmp_path):
     assert "loc(" in ran(tmp_path, LOOP, "--mlir-print-debuginfo")[1]
     assert "loc(" not in ran(tmp_path, LOOP)[1]
+
+
+NAMED = """
+tt.func @f(%a: i32) -> i32 {
+  %0 = arith.addi %a, %a : i32 loc("twice"("%x":1:2))
+  %1 = arith.muli %0, %a : i32 loc("product"(unknown))
+  tt.return %1 : i32
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        ((), "%1 = arith.muli %0, %arg0 : i32\n"),
+        (("--mlir-print-debuginfo",), "%1 = arith.muli %0, %arg0 : i32 loc(#"),
+        (("--mlir-use-nameloc-as-prefix",), "%product = arith.muli %twice, %arg0 : i32\n"),
+        (
+            ("--mlir-print-debuginfo", "--mlir-use-nameloc-as-prefix"),
+            "%product = arith.muli %twice, %arg0 : i32 loc(#",
+        ),
+    ],
+)
+def test_values_are_called_after_their_locations_on_request(tmp_path, flags, line):
+    """A wheel does so whenever it prints locations."""
+    status, output, _ = ran(tmp_path, NAMED, *flags)
+    assert status == 0
+    assert line in output
+    assert ('"%x":1:2' in output) == ("--mlir-print-debuginfo" in flags)
 
 
 def test_the_pass_that_fails_is_found_among_several(tmp_path):

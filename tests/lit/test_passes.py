@@ -85,6 +85,13 @@ def test_a_binding_is_used_only_for_what_it_can_say(given, arguments):
     assert binding.arguments(given) == arguments
 
 
+def test_a_default_that_triton_declares_need_not_be_given():
+    binding = PassBinding("add", "convert-triton-amdgpu-to-llvm", lambda: None, ("str", "bool"), ("arch", "ftz"))
+    assert binding.arguments({"arch": "gfx942"}) == ["gfx942", True]
+    assert binding.arguments({"arch": "gfx942", "ftz": "false"}) == ["gfx942", False]
+    assert binding.arguments({}) is None
+
+
 def test_what_a_binding_sets_by_itself_is_not_taken_for_the_default(compiler):
     """Two backends' bindings for one pass, each with its own target: a bare flag means neither of them."""
 
@@ -165,6 +172,12 @@ def test_text_that_is_no_pipeline_is_unsupported(compiler):
         pipeline_of(compiler, PassRequest("no-such-pass"))
     with pytest.raises(UnsupportedFlag, match=r"cannot read the pipeline cse\{no-such-option=1\}"):
         pipeline_of(compiler, PassRequest("cse", "no-such-option=1"))
+
+
+def test_a_pass_that_only_a_binding_adds_is_told_by_the_options_that_it_wants(compiler):
+    textual(compiler)
+    with pytest.raises(UnsupportedFlag, match=r"^unsupported: convert-triton-amdgpu-to-llvm takes exactly .*, ftz in"):
+        pipeline_of(compiler, PassRequest("convert-triton-amdgpu-to-llvm", "no-such-option=1"))
 
 
 def test_a_route_whose_self_test_crashes_is_refused(compiler, monkeypatch):
