@@ -20,7 +20,6 @@ from harness.errors import UsageError
 from harness.lit import opt
 from harness.lit.compiler import Compiler, installed_compiler
 from harness.lit.forked import failing_pass, run_opt
-from harness.lit.passes import parse_printed
 from harness.lit.update import update_file
 
 # A character that no argument begins with: every flag is the compiler's.
@@ -56,9 +55,7 @@ def run(options: argparse.Namespace) -> int:
 
 def list_passes(compiler: Compiler) -> str:
     """Every flag with the options it takes and the way it is run: a binding of the wheel, or as text."""
-    route = compiler.textual
-    printed = [] if route.refusal else route.printed_passes(compiler.context())
-    defaults = dict(filter(None, map(parse_printed, printed)))
+    route, defaults = compiler.textual, compiler.defaults
     flags = sorted({*compiler.bindings, *defaults})
     lines = [f"{len(flags)} passes of triton {compiler.release}"]
     lines += [

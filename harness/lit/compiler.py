@@ -10,7 +10,8 @@ from types import ModuleType
 from typing import Any
 
 from harness.errors import UnsupportedFlag
-from harness.lit.passes import PassBinding, pass_bindings
+from harness.lit.passes import PassBinding, parse_printed, pass_bindings
+from harness.lit.spelling import KnownFlags
 from harness.lit.textual import TextualPipelines
 
 
@@ -55,6 +56,12 @@ class Compiler:
     def textual(self) -> TextualPipelines:
         return TextualPipelines.of(self.libtriton)
 
+    @cached_property
+    def defaults(self) -> Mapping[str, Mapping[str, str]]:
+        """The options of every pass that can be given as text, with their defaults; nothing where none can."""
+        printed = [] if self.textual.refusal else self.textual.printed_passes(self.context())
+        return dict(filter(None, map(parse_printed, printed)))
+
     def context(self) -> Any:
         """A context in which every dialect of the wheel is registered."""
         context = self.libtriton.ir.context()
@@ -71,7 +78,21 @@ class Compiler:
         return manager
 
     def add(self, manager: Any, request: PassRequest) -> None:
-        """Adds a pass, through its binding where that can say just the same. Raises UnsupportedFlag."""
+        """Adds a pass, through its binding where that can say just the same.
+
+        Raises UnsupportedFlag where the wheel cannot, and UsageError where no release could: it is misspelt.
+        """
+        try:
+            self._add(manager, request)
+        except UnsupportedFlag:
+            self._known_flags().check(request)
+            raise
+
+    def _known_flags(self) -> KnownFlags:
+        bound = {flag: [name for one in found for name in one.options] for flag, found in self.bindings.items()}
+        return KnownFlags.of_any_release().with_passes(bound).with_passes(self.defaults)
+
+    def _add(self, manager: Any, request: PassRequest) -> None:
         fitting = self._fitting(request)
         # What a binding sets by itself need not be the pass's default, which only the text leaves alone.
         is_exact = len(fitting) == 1 and set(fitting[0].fixed) <= set(request.given)

@@ -16,6 +16,7 @@ from harness.errors import UnsupportedFlag, UsageError
 from harness.lit.aliases import with_local_scope, with_names_of
 from harness.lit.compiler import Compiler, PassRequest
 from harness.lit.diagnostics import diagnostics_of, disagreements, expectations_of
+from harness.lit.spelling import KnownFlags
 
 SPLIT_MARKER = "// -----"
 _SPLIT = re.compile(r"^[ \t]*// -----[^\n]*$", re.MULTILINE)
@@ -97,6 +98,7 @@ def _with_flag(request: OptRequest, flag: str, rest: list[str]) -> OptRequest:
     if name == "pass-pipeline":
         return replace(request, passes=(*request.passes, _pipeline(value if equals else (rest or [""]).pop(0))))
     if name.startswith(_OF_THE_TOOL):
+        KnownFlags.of_any_release().check_flag(name)
         raise UnsupportedFlag(f"unsupported: --{name} has no counterpart in a wheel's bindings")
     return replace(request, passes=(*request.passes, PassRequest(name, value)))
 
@@ -109,7 +111,8 @@ def _pipeline(text: str) -> PassRequest:
 
 
 def check_supported(request: OptRequest, compiler: Compiler) -> None:
-    """Raises UnsupportedFlag for the first thing that the wheel cannot do, before anything is run."""
+    """Raises UnsupportedFlag for the first thing that the wheel cannot do, UsageError for one that is misspelt,
+    before anything is run."""
     if request.allow_unregistered_dialect and compiler.textual.refusal:
         release = compiler.release
         raise UnsupportedFlag(f"unsupported: -allow-unregistered-dialect has no binding in triton {release}")

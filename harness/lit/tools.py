@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import shutil
@@ -20,6 +21,10 @@ from harness.lit.forked import OptResult, run_opt
 OPT, FILECHECK = "triton-opt", "FileCheck"
 
 _FILE_MARKER = re.compile(r"^(?:.|//)?--- (\S+)[^\n]*\n", re.MULTILINE)
+
+# Tools of Triton's and MLIR's builds that are named nearly as one that is here.
+_TOOLS_ELSEWHERE = frozenset({"mlir-opt", "triton-llvm-opt"})
+_CLOSE_TOOL = 0.8
 
 # FileCheck's status where it cannot even begin: its check lines or its command line are wrong. An input that is empty
 # has this status too, and is the doing of the command that printed nothing.
@@ -98,8 +103,17 @@ def tool_call(words: tuple[str, ...]) -> ToolCall:
         call.request = opt.parse_arguments(call.words[1:])
         opt.check_supported(call.request, installed_compiler())
     elif call.tool not in _TOOLS and call.tool not in _SYSTEM_TOOLS:
-        raise UnsupportedFlag(f"unsupported: the tool {call.tool} is not in the wheel of triton")
+        raise _no_tool(call.tool)
     return call
+
+
+def _no_tool(name: str) -> UnsupportedFlag | UsageError:
+    """For one that is none here, or none at all."""
+    names = {tool.lower(): tool for tool in (OPT, FILECHECK, *_TOOLS)}
+    close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=_CLOSE_TOOL)
+    if close and name not in _TOOLS_ELSEWHERE:
+        return UsageError(f"there is no tool {name}", hint=f"did you mean {names[close[0]]}?")
+    return UnsupportedFlag(f"unsupported: the tool {name} is not in the wheel of triton")
 
 
 def file_check_command() -> list[str]:
