@@ -1,7 +1,8 @@
 """Inline assembly: only what Triton's own library writes, known by its text.
 
 PTX is not interpreted. The two conversions of fp8e4b15 are what the front end emits for NVIDIA targets
-(`triton/language/extra/cuda/utils.py`, the same text in releases 3.6 to 3.9); any other text is refused.
+(`triton/language/extra/cuda/utils.py`), the rounding to tf32 is what `tritongpu-F32DotTC` makes of a product in
+tf32x3; the texts are the same in releases 3.6 to 3.9. Any other is refused.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from harness.executor.plan import Frame, Planner, Step, op
 from harness.executor.types import element, extents, get
 from harness.executor.values import dense, spread
 from harness.semantics import numpy_dtype
+from harness.semantics.conversions import round_half_away_to_tf32
 from harness.semantics.types import Array
 
 _LARGEST = 0x3F00  # 1.75, as float16 bits
@@ -42,6 +44,7 @@ def _float16_to_e4b15(values: Array) -> Array:
 _KNOWN: dict[str, tuple[str, str, Callable[[Array], Array]]] = {
     "0fc2be3eae2409b5": ("i8", "f16", _e4b15_to_float16),
     "f6b1a035e61f4705": ("f16", "i8", _float16_to_e4b15),
+    "a3b5617c1fbfcaf8": ("f32", "f32", round_half_away_to_tf32),
 }
 
 

@@ -116,3 +116,10 @@ def round_to_tf32(values: Array) -> Array:
     bits = values.view(np.uint32)
     rounded = (bits + np.uint32(0xFFF) + ((bits >> np.uint32(13)) & np.uint32(1))) & np.uint32(0xFFFFE000)
     return np.where(np.isfinite(values), rounded, bits).astype(np.uint32).view(np.float32)
+
+
+def round_half_away_to_tf32(values: Array) -> Array:
+    """Likewise, halves away from zero: PTX's `cvt.rna`."""
+    bits = values.view(np.uint32)
+    rounded = (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
+    return np.where(np.isfinite(values), rounded, bits).astype(np.uint32).view(np.float32)

@@ -76,12 +76,19 @@ def test_without_pipelining_the_order_stays() -> None:
     assert bisected(REGRESSIONS / "store_then_load.py", "store_then_load", "cuda:80", 0).outcome == "clean"
 
 
-@pytest.mark.parametrize("name", ["from_fp8e4b15", "to_fp8e4b15"])
-def test_conversions_that_triton_writes_in_assembly(name: str) -> None:
-    path = REGRESSIONS.parent / "cast" / "fp8e4b15.py"
-    bisection = bisected(path, name, "cuda:80")
+@pytest.mark.parametrize(
+    ("file", "name", "number"),
+    [
+        ("cast/fp8e4b15.py", "from_fp8e4b15", 0),
+        ("cast/fp8e4b15.py", "to_fp8e4b15", 0),
+        ("gemm/input_precision.py", "input_precision", 2),
+    ],
+)
+def test_conversions_that_triton_writes_in_assembly(file: str, name: str, number: int) -> None:
+    bisection = bisected(REGRESSIONS.parent / file, name, "cuda:80", number)
     assert bisection.outcome == "clean"
-    assert "tt.elementwise_inline_asm" in bisection.launches[0].results[-1].stage.text
+    last = bisection.launches[0].results[-1]
+    assert last.verdict == "match" and "tt.elementwise_inline_asm" in last.stage.text
 
 
 def test_a_flattened_loop_whose_inner_loop_is_empty() -> None:
