@@ -27,10 +27,12 @@ from harness.targets.warm_up import warm_up
 
 __all__ = ["run_case", "warm_up"]
 
-# What Triton's front end says of what this GPU, or its library, does not have: fixed messages of its own.
+# What Triton's front end says of what this GPU, or its library, does not have: fixed messages of its own, and
+# assertions in that library.
 _NOT_ON_THIS_GPU = re.compile(
     r"not supported in this architecture|target doesn't provide conversion for this type"
     r"|input_precision must be one of|module 'triton\.language\.extra\.\w+\.libdevice' has no attribute"
+    r"|does not hold, in \w+ \(triton[/\\]language[/\\]extra[/\\]"
 )
 
 

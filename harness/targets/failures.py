@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ HARDWARE_TRAPS: tuple[tuple[str, type[Trap]], ...] = (
     ("device-side assert triggered", AssertionTrap),
     ("an illegal instruction was encountered", Trap),
 )
+
+_IN_TRITON = re.compile(r".*[/\\](?=triton[/\\])")
 
 
 @dataclass(frozen=True)
@@ -77,11 +80,19 @@ def _compilation_error(error: Exception, context: Context) -> FrontendError | No
         return None
     innermost = chain[-1]
     inner_cause = innermost.__cause__ or innermost.__context__
-    reason = innermost.error_message or (str(inner_cause) if inner_cause else "")
+    reason = innermost.error_message or _reason(inner_cause)
     what = reason.strip().splitlines()[0] if reason.strip() else type(innermost).__name__
     sites = [place for place in (source_location(one, context.kernel) for one in chain) if place]
     hint = f"called from {sites[0]}" if len(sites) > 1 else ""
     return FrontendError(what, sites[-1] if sites else None, hint)
+
+
+def _reason(cause: BaseException | None) -> str:
+    """What it says; of an assertion that says nothing, what did not hold, and where in Triton."""
+    if not isinstance(cause, AssertionError) or str(cause) or cause.__traceback__ is None:
+        return str(cause or "")
+    frame = traceback.extract_tb(cause.__traceback__)[-1]
+    return f"{frame.line} does not hold, in {frame.name} ({_IN_TRITON.sub('', frame.filename)}:{frame.lineno})"
 
 
 def _pass_failure(error: Exception, context: Context) -> PassFailed | None:

@@ -81,6 +81,13 @@ def test_what_the_gpu_lacks_is_refused(name: str, target: str) -> None:
     assert verdict.summary.startswith(f"{HERE / 'bisect_cases.py'}:")
 
 
+def test_a_conversion_that_the_gpus_library_only_asserts_not_to_have_is_refused() -> None:
+    verdict = verdict_on(KERNELS / "cast" / "fp8e4b15.py", "to_fp8e4b15", 4, target="cuda:80")
+    assert verdict.outcome == "refused"
+    assert "fp8e4b15.py:50:13: cuda:80: assert arg.type.scalar.is_fp16()" in verdict.summary
+    assert "does not hold, in convert_custom_float8 (triton/language/extra/cuda/utils.py:" in verdict.summary
+
+
 def test_a_target_that_no_backend_takes_is_no_finding() -> None:
     with pytest.raises(UsageError, match="abacus:1"):
         verdict_on(HERE / "bisect_cases.py", "double", target="abacus:1")
