@@ -133,6 +133,18 @@ class IllegalAccess(Trap):
     """A pointer loaded from memory that points into no registered buffer."""
 
 
+class IllegalInstruction(Trap):
+    """An instruction that the machine cannot carry out, or whose operands do not fit together."""
+
+
+class ScratchpadFault(Trap):
+    """An access to scratchpad bytes that nobody wrote, or that a transfer may still be using."""
+
+
+class DamagedProgram(HarnessError):
+    """Bytes that are not the machine program they claim to be."""
+
+
 class NotSimulated(HarnessError):
     """Part of the case ran on the host instead of the simulator, so the run proves nothing."""
 

@@ -37,6 +37,7 @@ _BY_KIND: dict[str, str] = {
     "UnsupportedVersion": "environment",
     "UnsupportedFlag": "environment",
     "UsageError": "environment",
+    "DamagedProgram": "environment",
     "EnvironmentFailed": "environment",
     "ModuleNotFoundError": "environment",
     "PermissionError": "environment",

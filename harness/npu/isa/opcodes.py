@@ -50,14 +50,15 @@ _TABLE = (
     Opcode("jump", 1, _S, (), (), ("target",)),
     Opcode("branch", 2, _S, (), ("condition",), ("target",)),  # taken where the condition is not zero
     Opcode("assert", 3, _S, (), ("condition",), ("text",)),  # a register, or a tile
-    Opcode("print", 4, _S, (), ("values*",), ("text", "hex")),
+    Opcode("print", 4, _S, (), ("values*",), ("text", "hex", "unsigned")),  # unsigned: a bit for each value
     Opcode("wait", 5, _S, (), (), ("tag",)),  # until the transfer started last with this tag has ended
     # scalars
-    Opcode("argument", 16, _S, ("value",), (), ("index",)),
+    # Of a tensor descriptor part 0 is its base, part 1 whether it pads with NaN (i1). Other arguments have part 0.
+    Opcode("argument", 16, _S, ("value",), (), ("index", "part")),
     Opcode("program_id", 17, _S, ("value",), (), ("axis",)),
     Opcode("num_programs", 18, _S, ("value",), (), ("axis",)),
     Opcode("scalar", 19, _S, ("value",), ("operands*",), ("function",)),
-    Opcode("scalar_load", 20, _IN, ("value",), ("pointer", "mask?", "other?")),
+    Opcode("scalar_load", 20, _IN, ("value",), ("pointer", "mask?", "other?"), ("volatile",)),
     Opcode("scalar_store", 21, _OUT, (), ("pointer", "value", "mask?")),
     Opcode("extract", 22, _S, ("value",), ("tile",)),  # the one element of a tile of one element
     # tiles
@@ -81,9 +82,9 @@ _TABLE = (
         ("a_type", "b_type", "fast_math", "a_k_pack", "b_k_pack"),
     ),
     # transfers; `tag` names what a wait waits for
-    Opcode("dma_load", 64, _IN, ("tile",), (*_DESCRIPTOR, "other?"), ("tag", *_AXES)),
+    Opcode("dma_load", 64, _IN, ("tile",), (*_DESCRIPTOR, "other?"), ("tag", *_AXES, "volatile")),
     Opcode("dma_store", 65, _OUT, (), ("value", *_DESCRIPTOR), ("tag", *_AXES)),
-    Opcode("dma_gather", 66, _IN, ("tile",), ("pointers", "mask?", "other?"), ("tag",)),
+    Opcode("dma_gather", 66, _IN, ("tile",), ("pointers", "mask?", "other?"), ("tag", "volatile")),
     Opcode("dma_scatter", 67, _OUT, (), ("pointers", "value", "mask?"), ("tag",)),
     # read-modify-write of DRAM, done when issued; pointer, value and result are registers or tiles
     Opcode("atomic", 68, _OUT, ("old?",), ("pointer", "value", "mask?"), ("kind", "order", "scope")),

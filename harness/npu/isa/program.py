@@ -21,6 +21,9 @@ class Tile:
     strides    per axis, in elements at one lane (0 repeats). On the lane axis it is the step from one run of
                `lanes` indices to the next
     lane_axis  the axis spread over the lanes: index i is in lane i % lanes; None: in the uniform scratchpad
+
+    The address is a multiple of the element's size. Strides are not negative. Where the runs of the lane axis adjoin
+    (its stride is 1) the simulators see one axis; any other stride is as right, and slower to simulate.
     """
 
     address: int
@@ -60,7 +63,13 @@ Operand = Tile | Register | Constant | Formal
 @dataclass(frozen=True)
 class Function:
     """What a scalar or vector instruction computes: an elementwise op of `harness.semantics`, by its name, its
-    attributes and the element types it takes and gives."""
+    attributes and the element types it takes and gives.
+
+    Attributes are what `harness.semantics` expects: keywords ("slt", "rtne") and numbers. Pointers have four more:
+    "tt.addptr" (pointer, index; attribute "size": bytes of the pointee), "tt.ptr_to_int", "tt.int_to_ptr", and
+    "tt.bitcast" from "ptr" to "ptr". A pointer holds the number of its buffer in its upper 16 bits, which
+    "tt.ptr_to_int" takes off.
+    """
 
     name: str
     attributes: tuple[tuple[str, str | int | bool], ...]
