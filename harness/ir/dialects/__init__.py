@@ -1,6 +1,6 @@
 """Triton's dialects and the upstream ones it uses, one file each."""
 
-from harness.ir.dialects import amdg, arith, builtin, cf, func, gpu, llvm, math, rocdl, scf, tt, ttg, ttng, ub
+from harness.ir.dialects import amdg, arith, builtin, cf, func, gpu, llvm, math, npu, rocdl, scf, tt, ttg, ttng, ub
 
 # A further dialect is a file with a `build` of its own and a name in this list.
 ALL = (
@@ -18,4 +18,5 @@ ALL = (
     ttng.build,
     amdg.build,
     rocdl.build,
+    npu.build,
 )
