@@ -23,6 +23,7 @@ from harness.commands.report import DEFAULT_FOLDER
 from harness.errors import UsageError
 from harness.reports import folder_name
 from harness.reports.stage_table import stage_table
+from harness.reports.words import plural
 
 CLEAN, FOUND, UNDECIDED = 0, 1, 2
 # Of several cases, what is found outweighs what is undecided.
@@ -117,7 +118,8 @@ def _bisect(instance: Any, node_id: str, options: argparse.Namespace) -> int:
         lines.append(f"rerun: {' '.join(reproduce_command(folder, name))}  ({alone})")
     status = _status(evidence, bool(broken), culprit)
     missing = sum(len(row.passes) for row in evidence.stages if row.verdict == "not executed")
-    but = f", but {missing} stages were not executed" if missing and status == CLEAN else ""
+    were = "was" if missing == 1 else "were"
+    but = f", but {plural(missing, 'stage')} {were} not executed" if missing and status == CLEAN else ""
     print("\n".join([*lines, f"{_WORD[status]}{but}", ""]).replace(f"{Path.cwd()}/", ""), flush=True)
     return status
 

@@ -20,7 +20,7 @@ from harness.commands.report import DEFAULT_FOLDER
 from harness.errors import UsageError
 from harness.reports import Baseline, Record, load_report
 from harness.reports.recorder import BASELINE
-from harness.reports.summary import plural
+from harness.reports.words import plural
 
 # What ends a region: counted with the op the region belongs to.
 _STRUCTURE = ("tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return", "scf.yield", "scf.condition")

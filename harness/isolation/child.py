@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 from harness.cases.evidence import Evidence, Failure
 from harness.cases.loading import find_case, summarise
 from harness.cases.location import SourceLocation
+from harness.cases.source_lines import innermost_line
 from harness.errors import CaseError, EnvironmentFailed, HarnessError, UsageError, is_out_of_memory
 from harness.isolation import wire
 from harness.isolation.messages import CaseRequest, Spawn, Stage
@@ -99,9 +100,9 @@ def _serve_collection(connection: socket.socket) -> None:
 def _serve_case(connection: socket.socket, request: CaseRequest) -> None:
     stages = ["collect"]
 
-    def enter_stage(name: str) -> None:
+    def enter_stage(name: str, where: SourceLocation | None = None, /) -> None:
         stages.append(name)
-        wire.send(connection, Stage(name))
+        wire.send(connection, Stage(name, where))
 
     _use_cache_of(request.file)
     if request.memory:
@@ -109,7 +110,8 @@ def _serve_case(connection: socket.socket, request: CaseRequest) -> None:
     try:
         evidence = _evidence(request, enter_stage)
     except BaseException as error:
-        evidence = Evidence(request.node_id, request.target, stages[-1], failure=failure_of(error, stages[-1]))
+        failure = failure_of(error, stages[-1], request.file)
+        evidence = Evidence(request.node_id, request.target, stages[-1], failure=failure)
     evidence.failure = evidence.failure and printable(evidence.failure)
     wire.send(connection, evidence)
 
@@ -142,12 +144,15 @@ def _evidence(request: CaseRequest, enter_stage: Callable[[str], None]) -> Evide
     return run(instance, request.node_id, request.target, request.options, enter_stage)
 
 
-def failure_of(error: BaseException, stage: str) -> Failure:
-    """The failure that an exception nobody caught stands for; `sys.exit(3)` is "Exit:3"."""
+def failure_of(error: BaseException, stage: str, file: str) -> Failure:
+    """The failure that an exception nobody caught stands for; `sys.exit(3)` is "Exit:3". `file` is the case's."""
     trace = "".join(traceback.format_exception(error))
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
-        return Failure(stage, f"Exit:{code}", f"the case called sys.exit({error.code!r})", traceback=trace)
+        file = str(Path(file).resolve())  # as it was imported
+        line = innermost_line(file, error)
+        where = SourceLocation(file, line) if line else None
+        return Failure(stage, f"Exit:{code}", f"the case called sys.exit({error.code!r})", where, traceback=trace)
     if is_out_of_memory(error):
         return Failure(stage, "OutOfMemory", f"{type(error).__name__}: {error}", traceback=trace)
     if isinstance(error, UsageError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harness.cases.location import SourceLocation
 from harness.cases.options import RunOptions
 
 RUNNER = "harness.targets:run_case"
@@ -98,6 +99,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Stage:
-    """The case entered a stage."""
+    """The case entered a stage; `where` is the line that it runs, where there is one."""
 
     name: str
+    where: SourceLocation | None = None

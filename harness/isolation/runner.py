@@ -130,10 +130,10 @@ class IsolatedRunner:
         log, output = tail(child.stderr), tail(child.stdout)
         if timed_out:
             message = f"still running after {timeout:g} s (--case-timeout), in stage {journey.stage}"
-            return journey.died(Failure(journey.stage, "Timeout", message), log, output)
+            return journey.died(Failure(journey.stage, "Timeout", message, journey.where), log, output)
         if journey.evidence is not None:
             return _with_log(journey.evidence, log, output)
-        return journey.died(death(journey.stage, ended), log, output)
+        return journey.died(replace(death(journey.stage, ended), where=journey.where), log, output)
 
 
 class _Journey:
@@ -143,6 +143,7 @@ class _Journey:
         self.request = request
         self.started = started
         self.stage = "collect"
+        self.where: SourceLocation | None = None
         self.evidence: Evidence | None = None
         self._entered = started
         self._seconds: dict[str, float] = {}
@@ -150,7 +151,7 @@ class _Journey:
     def hear(self, message: Any) -> None:
         if isinstance(message, Stage):
             self._leave_stage()
-            self.stage = message.name
+            self.stage, self.where = message.name, message.where
         elif isinstance(message, Evidence):
             self.evidence = message
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from harness.cases.evidence import CommandEvidence, Evidence, Failure
 from harness.cases.lit_case import Condition, Definition, LitCase, RunLine
@@ -25,7 +26,15 @@ from harness.lit.tools import FILECHECK, fallback_note
 
 TARGET = "lit"
 
-EnterStage = Callable[[str], None]
+
+class EnterStage(Protocol):
+    """Hears each stage as it begins, and the RUN line that it belongs to."""
+
+    def __call__(self, stage: str, where: SourceLocation | None = None, /) -> None: ...
+
+
+def _nobody(stage: str, where: SourceLocation | None = None, /) -> None:
+    """Nobody asked."""
 
 
 class Skip(Exception):
@@ -39,7 +48,7 @@ class Skip(Exception):
 
 
 def run_case(
-    case: LitCase, node_id: str, target: str, options: RunOptions, enter_stage: EnterStage = lambda stage: None
+    case: LitCase, node_id: str, target: str, options: RunOptions, enter_stage: EnterStage = _nobody
 ) -> Evidence:
     """Runs every RUN line, until one fails. Whatever happens, there is evidence of it."""
     return _Run(case, Evidence(node_id, target), options, enter_stage).run()
@@ -98,7 +107,7 @@ class _Run:
                 substitutions.defined[line.name] = line.value
                 continue
             planned = self._planned(line, substitutions)
-            self._enter(COMPILE)
+            self._enter(COMPILE, self._at(line.line))
             failure = self._run_line(line, planned, folder)
             if failure is not None:
                 self.evidence.failure, self.evidence.stage = failure, failure.stage
@@ -116,7 +125,10 @@ class _Run:
 
     def _run_line(self, line: RunLine, planned: Sequence[PlannedStep], folder: Path) -> Failure | None:
         began = time.perf_counter()
-        self.results = execute(planned, folder)
+        try:
+            self.results = execute(planned, folder)
+        except HarnessError as error:  # a file that cannot be opened, a tool that was called wrongly
+            raise UsageError(error.what, error.where or self._at(line.line), error.hint) from error
         seconds = time.perf_counter() - began
         self.evidence.seconds[COMPILE] = self.evidence.seconds.get(COMPILE, 0.0) + seconds
         tools = tuple(call.tool for step in planned for _, call in step.commands)
@@ -150,9 +162,9 @@ class _Run:
     def _at(self, line: int) -> SourceLocation:
         return SourceLocation(str(self.case.path), line)
 
-    def _enter(self, stage: str) -> None:
+    def _enter(self, stage: str, where: SourceLocation | None = None) -> None:
         self.evidence.stage = stage
-        self.tell(stage)
+        self.tell(stage, where)
 
     @contextmanager
     def _folder(self) -> Iterator[Path]:

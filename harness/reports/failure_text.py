@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness import errors
 from harness.cases.evidence import BufferEvidence, Finding, Verdict
+from harness.reports import user_frames
 from harness.reports.stage_table import stage_table
 from harness.verdicts.buckets import bucket_named
 from harness.verdicts.classify import LIT
@@ -67,16 +68,21 @@ def _trace(verdict: Verdict, verbose: bool) -> list[str]:
     failure = verdict.evidence.failure
     if failure is None or not failure.traceback or (hasattr(errors, failure.kind) and not verbose):
         return []
+    trace = failure.traceback if verbose else user_frames.of_traceback(failure.traceback)
     # Without the lines of carets under the code.
-    lines = [line for line in failure.traceback.rstrip().splitlines() if line.strip("^~ ")]
+    lines = [line for line in trace.rstrip().splitlines() if line.strip("^~ ")]
     return ["", *(lines if verbose else lines[-_LOG_LINES:])]
 
 
 def _log(verdict: Verdict, verbose: bool) -> list[str]:
     failure = verdict.evidence.failure
-    if failure is None or not failure.log.strip():
+    if failure is None:
         return []
-    lines = failure.log.rstrip().splitlines()
+    # Where a case hangs in the harness, the harness's frames say nothing; where it dies in it, they do.
+    log = failure.log if verbose else user_frames.of_dump(failure.log, others=failure.kind != "Timeout")
+    lines = log.rstrip().splitlines()
+    if not log.strip():
+        return []
     if failure.kind == "CheckFailed":  # FileCheck's report: the nearest match, and the input around it
         return ["", *(lines if verbose else lines[:_REPORT_LINES])]
     if verdict.target == LIT:  # MLIR's first words count; what follows them is the whole module again

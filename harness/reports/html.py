@@ -8,6 +8,7 @@ from html import escape
 from harness.cases.evidence import Verdict
 from harness.reports import summary
 from harness.reports.record import Record
+from harness.reports.words import plural
 from harness.verdicts.buckets import bucket_named
 
 _STYLE = """
@@ -50,7 +51,7 @@ def _gate(record: Record) -> str:
     if gate is None:
         return ""
     colour = "green" if gate.is_green else "red"
-    candidates = _details(f"{summary.plural(len(gate.candidates), 'candidate')} for the list", _list(gate.candidates))
+    candidates = _details(f"{plural(len(gate.candidates), 'candidate')} for the list", _list(gate.candidates))
     return (
         f"<h2 class={colour}>{escape(summary.gate_headline(gate))}</h2>"
         + _list(summary.gate_lines(gate))

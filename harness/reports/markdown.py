@@ -5,6 +5,7 @@ from __future__ import annotations
 from harness.cases.evidence import Verdict
 from harness.reports import summary
 from harness.reports.record import Record
+from harness.reports.words import plural
 
 _MOST = 100  # failures written out, and lines of one group
 
@@ -51,7 +52,7 @@ def _gate(record: Record) -> str:
         lines += ["", *problems]
     if gate.candidates:
         listed = summary.capped([f"- {_code(case)}" for case in gate.candidates], _MOST)
-        lines += ["", _details(f"{summary.plural(len(gate.candidates), 'candidate')} for the list", listed)]
+        lines += ["", _details(f"{plural(len(gate.candidates), 'candidate')} for the list", listed)]
     return "\n".join(lines)
 
 

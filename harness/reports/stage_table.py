@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from harness.cases.evidence import Evidence, StageEvidence, Verdict
+from harness.reports.words import plural
 
 _LONGEST = 24  # rows of one launch: what matches is folded beyond it
 _KEPT = 2  # matching rows beside one that is not
@@ -42,7 +43,7 @@ def stage_counts(verdicts: Iterable[Verdict]) -> list[str]:
     ops = ", ".join(f"{op} {count}" for op, count in missing.most_common(_MOST_OPS))
     more = f", and {len(missing) - _MOST_OPS} more" if len(missing) > _MOST_OPS else ""
     reasons = f" ({ops}{more})" if ops else ""
-    return [f"stages: {total - number} executed ({programs} programs), {number} not executed{reasons}"]
+    return [f"stages: {total - number} executed ({plural(programs, 'program')}), {number} not executed{reasons}"]
 
 
 def _blockers(rows: Iterable[StageEvidence]) -> Counter[str]:
@@ -64,7 +65,7 @@ def _counted(rows: Sequence[StageEvidence]) -> str:
     for row in rows:
         verdicts[row.verdict] += len(row.passes)
     found = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
-    return f"{sum(verdicts.values())} stages ({found})"
+    return f"{plural(sum(verdicts.values()), 'stage')} ({found})"
 
 
 def _rows(rows: Sequence[StageEvidence], every: bool) -> list[str]:

@@ -9,6 +9,7 @@ from harness.cases.evidence import Verdict
 from harness.gate.gate import GateResult
 from harness.reports.record import Comparison, Record
 from harness.reports.stage_table import stage_counts
+from harness.reports.words import plural
 from harness.verdicts import is_absent
 from harness.verdicts.buckets import BUCKETS, Bucket
 
@@ -123,11 +124,6 @@ def change_lines(comparison: Comparison | None) -> list[tuple[str, list[str]]]:
 
 def _titled(title: str, count: int) -> str:
     return f"{count} {title}" if title in _UNCOUNTABLE else plural(count, title)
-
-
-def plural(count: int, noun: str) -> str:
-    """`1 case`, `2 cases`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def capped(lines: list[str], most: int) -> list[str]:

@@ -11,16 +11,18 @@ from pathlib import Path
 
 from harness.cases.evidence import BufferEvidence, Evidence, LaunchEvidence, Mismatch
 from harness.cases.kernel_case import CaseInstance
+from harness.cases.location import SourceLocation
 from harness.cases.options import RunOptions
 from harness.errors import OutOfBounds, Refusal, UsageError
 
-EnterStage = Callable[[str], None]
+EnterStage = Callable[..., None]
+WHERE = SourceLocation("deeds.mlir", 7)
 
 
 def run(instance: CaseInstance, node_id: str, target: str, options: RunOptions, enter_stage: EnterStage) -> Evidence:
     """Does what the case's parameter `deed` says, in stage "frontend"; a case that survives it passes."""
     deed = instance.chosen.get("deed", "nothing")
-    enter_stage("frontend")
+    enter_stage("frontend", WHERE)
     output = DEEDS[deed](options) or ""
     enter_stage("compare")
     mismatch = Mismatch(1, 4, (3,), "0.0", "1.0", 1.0, 1.0, 1e9, "one element") if deed == "wrong" else None

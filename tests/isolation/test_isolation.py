@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from misbehaviour import WHERE
 
 from harness.cases.evidence import Evidence, Failure
+from harness.cases.location import SourceLocation
 from harness.cases.options import RunOptions
 from harness.errors import CaseError, EnvironmentFailed
 from harness.isolation import CaseRequest, IsolatedRunner
-from harness.isolation.child import printable
+from harness.isolation.child import failure_of, printable
 from harness.isolation.messages import Ended
 from harness.isolation.runner import death
 
@@ -87,6 +89,18 @@ def test_a_hang_is_a_timeout_with_the_stack_it_hung_in(runner: IsolatedRunner, c
     assert failure is not None
     assert (failure.kind, failure.stage) == ("Timeout", "frontend")
     assert "in _hang" in failure.log
+    assert failure.where == WHERE
+
+
+def test_an_exit_has_the_line_of_the_case_that_asked_for_it(tmp_path: Path) -> None:
+    path = tmp_path / "case.py"
+    path.write_text("import sys\n\ndef golden():\n    sys.exit('no licence')\n", encoding="ascii")
+    scope: dict[str, object] = {}
+    exec(compile(path.read_text(encoding="ascii"), str(path), "exec"), scope)
+    with pytest.raises(SystemExit) as caught:
+        scope["golden"]()  # type: ignore[operator]
+    failure = failure_of(caught.value, "reference", str(path))
+    assert (failure.kind, failure.where) == ("Exit:1", SourceLocation(str(path), 4))
 
 
 def test_too_much_memory_is_out_of_memory(runner: IsolatedRunner, case_file: Path) -> None:

@@ -14,6 +14,11 @@ def row(number: int, verdict: str = "match", passes: int = 1, reason: str = "", 
     return StageEvidence(0, "ttgir", number, after, tuple("p" * passes), verdict, reason, blocker)
 
 
+def test_one_stage_is_not_several() -> None:
+    assert stage_table(evidence(row(0)))[0] == "kernel on cuda:90, grid 4x1x1: 1 stage (1 match)"
+    assert stage_counts([classify(evidence(row(0)))]) == ["stages: 1 executed (1 program), 0 not executed"]
+
+
 def evidence(*rows: StageEvidence) -> Evidence:
     return Evidence("f.py::f[cuda:90]", "cuda:90", "compare", launches=[LAUNCH], stages=list(rows))
 

@@ -1,0 +1,8 @@
+"""Small words that every output says alike."""
+
+from __future__ import annotations
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 case`, `2 cases`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
