@@ -4,7 +4,8 @@
     harness opt --list-passes
     harness opt --update FILE.mlir
 
-Exit status: as triton-opt; 2 for what this wheel cannot do, and for a crash of the compiler 128 and the signal.
+Exit status: as triton-opt's, 0 or 1; 2 for what cannot be done as asked, and for a crash of the compiler 128 and the
+signal.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from harness.cases.location import SourceLocation
 from harness.lit.check_faults import author_fault, first_error
 from harness.lit.diagnostics import first_diagnostic, is_verifier_message
 from harness.lit.execution import CommandResult
-from harness.lit.forked import failing_pass
+from harness.lit.forked import USAGE, failing_pass
 from harness.lit.opt import DIAGNOSTICS, PARSE
 from harness.lit.tools import FILECHECK, OPT
 
@@ -50,6 +50,8 @@ def _compiler_failure(cause: CommandResult, where: SourceLocation, folder: Path)
     assert result is not None and request is not None
     if result.phase == DIAGNOSTICS and not result.signal_name:
         return _wrong_diagnostics(cause, where)
+    if cause.status == USAGE:
+        return Failure("collect", "UsageError", _own_words(cause.stderr), where)
     diagnostic, _ = first_diagnostic(cause.stderr)
     if result.phase == PARSE and not result.signal_name:
         what = f"the input is not read: {diagnostic or 'the compiler gives no reason'}"
@@ -66,6 +68,12 @@ def _compiler_failure(cause: CommandResult, where: SourceLocation, folder: Path)
     kind = "VerifierFailed" if is_verifier_message(diagnostic) else "PassFailed"
     what = diagnostic or f"{stage} failed and gave no reason"
     return Failure(stage, kind, what, _place(cause, where), log=cause.stderr)
+
+
+def _own_words(log: str) -> str:
+    """What triton-opt says of its command line or its files, rather than MLIR of the module."""
+    told = [line.removeprefix("triton-opt: ") for line in log.splitlines() if line.startswith("triton-opt: ")]
+    return told[-1] if told else "triton-opt cannot do what the RUN line says"
 
 
 def _assertion(log: str) -> str:

@@ -74,13 +74,21 @@ def _become_opt(request: opt.OptRequest, streams: tuple[int, int, int], phases: 
 def _opt(request: opt.OptRequest, phases: int) -> int:
     text = _read(request.input)
     status, output = opt.run(request, installed_compiler(), text, lambda phase: _tell(phases, phase))
-    if request.output not in ("-", ""):
-        Path(request.output).write_text(output, encoding="utf-8")
-        return status
-    data = output.encode()
-    while data:
-        data = data[os.write(1, data) :]
+    to_file = request.output not in ("-", "")
+    try:
+        if to_file:
+            Path(request.output).write_text(output, encoding="utf-8")
+        else:
+            _write(1, output.encode())
+    except OSError as error:
+        place = request.output if to_file else "the output"
+        raise HarnessError(f"cannot write {place}: {error.strerror}") from error
     return status
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
 
 
 def _read(source: str) -> str:
@@ -90,7 +98,8 @@ def _read(source: str) -> str:
     try:
         return Path(source).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise HarnessError(f"cannot read {source}: {error}") from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise HarnessError(f"cannot read {source}: {reason}") from error
 
 
 def _tell(phases: int, phase: str) -> None:

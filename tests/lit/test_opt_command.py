@@ -46,6 +46,18 @@ def test_a_crash_is_said_in_a_sentence(file, capfd):
     assert "harness opt: the compiler ended by SIGABRT in tritongpu-coalesce" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("place", ["no/such/folder/out.mlir", "."])
+def test_an_output_that_cannot_be_written_is_a_sentence(file, tmp_path, capfd, monkeypatch, place):
+    monkeypatch.chdir(tmp_path)
+    assert main(["opt", str(file), "-cse", "-o", place]) == 2
+    assert capfd.readouterr().err.startswith(f"triton-opt: cannot write {place}: ")
+
+
+def test_an_input_that_is_not_there_is_a_sentence(tmp_path, capfd):
+    assert main(["opt", str(tmp_path / "none.mlir")]) == 2
+    assert capfd.readouterr().err == f"triton-opt: cannot read {tmp_path}/none.mlir: No such file or directory\n"
+
+
 def test_what_the_wheel_cannot_do_is_a_sentence_and_no_pass(file, capfd):
     assert main(["opt", str(file), "--no-such-pass"]) == 2
     out, err = capfd.readouterr()

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.cases.lit_case import LitCase
+from harness.cases.options import RunOptions
 from harness.lit import forked, run_case, tools
 from harness.lit.compiler import installed_compiler
 from harness.verdicts import is_absent
@@ -157,6 +159,33 @@ def test_an_input_that_cannot_be_read_is_its_authors(judge):
     verdict = judge(RUN + MOVES + "tt.func @f( {\n")
     assert (verdict.bucket, verdict.stage) == ("collect", "collect")
     assert "case.mlir:4:12: the input is not read: " in verdict.summary
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("triton-opt %S/none.mlir -cse", "cannot read"),
+        ("triton-opt %s -cse -o %t/none/out.mlir", "cannot write"),
+        ("triton-opt %s -cse > %t/none/out.mlir", "cannot open"),
+        ("triton-opt %s | count many", "count takes a number of lines"),
+    ],
+)
+def test_a_file_or_word_that_a_run_line_has_wrong_is_its_authors(judge, command, words):
+    verdict = judge(f"// RUN: true\n// RUN: {command}\n{LOOP}")
+    assert (verdict.bucket, verdict.outcome) == ("collect", "fail")
+    assert verdict.summary.partition("case.mlir:")[2].startswith(f"2: {words}")
+
+
+def test_whoever_watches_hears_which_run_line_is_running(tmp_path):
+    path = tmp_path / "case.mlir"
+    path.write_text("// RUN: true\n\n// RUN: true\n")
+    told: list[tuple[str, int]] = []
+
+    def hear(stage, where=None, /):
+        told.append((stage, where.line if where else 0))
+
+    run_case.run_case(LitCase.load(path), "case.mlir", "lit", RunOptions(), hear)
+    assert told == [("opt", 1), ("opt", 3), ("compare", 0)]
 
 
 @pytest.mark.parametrize("line", ["// RUN: triton-opt %s |\n", "// RUN: triton-opt %{nope}\n", "// RUN: not\n"])
