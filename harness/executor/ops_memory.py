@@ -128,12 +128,17 @@ def _access(
     return AccessType(verb, dtype, extents(type_) if block is None else block, source_location(operation), ordering)
 
 
+def plain_access(operation: Operation, verb: str, type_: Attribute) -> AccessType:
+    """Of an op that reads or writes memory elements of the tensor `type_`, all of them once."""
+    return _access(operation, verb, type_)
+
+
 def _volatile(operation: Operation) -> Ordering | None:
     """Volatile loads are what PTX makes of them (`ld.volatile`): atomic, and relaxed."""
     return RELAXED if get(operation, "isVolatile", 0) else None
 
 
-def _from_memory(values: Any, type_: Attribute) -> Any:
+def from_memory(values: Any, type_: Attribute) -> Any:
     """Loaded elements as a value of the op's type: i1 is a byte in memory, a pointer an address."""
     kind = element(type_)
     if kind == "i1":
@@ -144,13 +149,13 @@ def _from_memory(values: Any, type_: Attribute) -> Any:
     return Pointer(None, affine_from_rest(values, shape) if shape else values)
 
 
-def _to_memory(value: Any, type_: Attribute) -> Array:
+def to_memory(value: Any, type_: Attribute) -> Array:
     kind = element(type_)
     values = dense(value, numpy_dtype(kind))
     return values.astype(np.int8) if kind == "i1" else values
 
 
-def _loader(operation: Operation) -> Load:
+def loader(operation: Operation) -> Load:
     """How the op loads: operands of matrix products are shared between programs, and trimmed."""
     if not feeds_dot(operation):
         return accesses.load
@@ -175,17 +180,17 @@ def _load(planner: Planner, operation: Operation) -> Step:
     access = _access(operation, "load", type_)
     boundary = tuple(get(operation, "boundaryCheck", ()))
     nan = get(operation, "padding") == PADDING_OPTION.values["nan"]
-    load = _loader(operation)
+    load = loader(operation)
 
     def run(context: Context, frame: Frame) -> None:
         where, source = frame[pointer], None if mask is None else frame[mask]
         if isinstance(where, BlockPointer):
             where, source = block_access(where, boundary)
             padding = np.full((1,) * (len(access.extents) + 1), np.nan if nan else 0).astype(access.dtype)
-            frame[target] = _from_memory(load_through(where, source, padding, access, context, load), type_)
+            frame[target] = from_memory(load_through(where, source, padding, access, context, load), type_)
             return
-        padding = None if other is None else _to_memory(frame[other], type_)
-        frame[target] = _from_memory(load_through(where, source, padding, access, context, load), type_)
+        padding = None if other is None else to_memory(frame[other], type_)
+        frame[target] = from_memory(load_through(where, source, padding, access, context, load), type_)
 
     return run
 
@@ -204,7 +209,7 @@ def _store(planner: Planner, operation: Operation) -> Step:
         where, chosen = frame[pointer], None if mask is None else frame[mask]
         if isinstance(where, BlockPointer):
             where, chosen = block_access(where, boundary)
-        store_through(where, _to_memory(frame[value], type_), chosen, access, context)
+        store_through(where, to_memory(frame[value], type_), chosen, access, context)
 
     return run
 
@@ -336,7 +341,7 @@ def _descriptor_load(planner: Planner, operation: Operation) -> Step:
         if shape != block:
             loaded = dense(loaded)
             loaded = spread(loaded, block).reshape(loaded.shape[0], *shape)
-        frame[target] = _from_memory(loaded, type_)
+        frame[target] = from_memory(loaded, type_)
 
     return run
 
@@ -356,7 +361,7 @@ def _descriptor_store(planner: Planner, operation: Operation) -> Step:
 
     def run(context: Context, frame: Frame) -> None:
         pointer, box = _descriptor_access(frame[descriptor], [frame[s] for s in indices])
-        values = _to_memory(frame[source], type_)
+        values = to_memory(frame[source], type_)
         if shape != block:
             values = spread(values, shape).reshape(values.shape[0], *block)
         if reduction is None:
@@ -385,7 +390,7 @@ def _descriptor_gather(planner: Planner, operation: Operation) -> Step:
     def run(context: Context, frame: Frame) -> None:
         value: Descriptor = frame[descriptor]
         pointer, mask = gathered_rows(value, dense(frame[rows], row_dtype), frame[column], access.extents)
-        frame[target] = _from_memory(
+        frame[target] = from_memory(
             load_through(pointer, mask, descriptor_padding(value, access), access, context), type_
         )
 
@@ -401,7 +406,7 @@ def _descriptor_scatter(planner: Planner, operation: Operation) -> Step:
 
     def run(context: Context, frame: Frame) -> None:
         pointer, mask = gathered_rows(frame[descriptor], dense(frame[rows], row_dtype), frame[column], access.extents)
-        store_through(pointer, _to_memory(frame[source], type_), mask, access, context)
+        store_through(pointer, to_memory(frame[source], type_), mask, access, context)
 
     return run
 
@@ -436,7 +441,7 @@ def atomic_step(
 
     def run(context: Context, frame: Frame) -> None:
         chosen = _settled_mask(None if mask is None else frame[mask], context)
-        values = [_to_memory(frame[slot], type_) for slot in sources]
+        values = [to_memory(frame[slot], type_) for slot in sources]
         old = None
         for part, part_mask in _parts(locate(frame), chosen, access, context):
             if context.pause is None:
@@ -446,7 +451,7 @@ def atomic_step(
                 result = perform(part, values, part_mask, access, context)
                 context.changed |= before.tobytes() != accesses.load(part, part_mask, None, access, context).tobytes()
             old = result if old is None else np.where(dense(part_mask), result, old)
-        frame[target] = _from_memory(old, type_) if old is not None else None
+        frame[target] = from_memory(old, type_) if old is not None else None
 
     return run
 

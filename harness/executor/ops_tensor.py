@@ -150,13 +150,13 @@ def _broadcast(planner: Planner, operation: Operation) -> Step:
         if isinstance(value, Pointer):
             return Pointer(value.allocation, broadcast(value.offset))
         if isinstance(value, Box):
-            return _broadcast_box(value, shape)
+            return broadcast_box(value, shape)
         return value
 
     return unary(broadcast)(planner, operation)
 
 
-def _broadcast_box(value: Box, shape: tuple[int, ...]) -> Box | Array:
+def broadcast_box(value: Box, shape: tuple[int, ...]) -> Box | Array:
     """A bound on an axis of extent 1 says all or nothing once that axis is spread."""
     grown = [a for a in set(value.lower) | set(value.upper) if value.extents[a] != shape[a]]
     if not grown:

@@ -23,6 +23,7 @@ from typing import Any, Union
 import numpy as np
 
 from harness.errors import UnsupportedOp
+from harness.executor.deferred import Deferred
 from harness.executor.local import LocalView
 from harness.executor.memory import Allocation
 from harness.executor.products import Product, Shared, Trimmed
@@ -288,7 +289,7 @@ def narrowed(value: Any, chosen: Array) -> Any:
             _narrowed_all(value.offsets, chosen),
             value.block,
         )
-    if isinstance(value, LocalView):
+    if isinstance(value, (Deferred, LocalView)):
         return value.narrowed(chosen)
     if isinstance(value, Descriptor):
         return Descriptor(
@@ -318,6 +319,8 @@ def merged(parts: Sequence[tuple[Array, Any]], programs: int) -> Any:
         return _merged_pointers(parts, programs)
     if isinstance(first, LocalView):
         return LocalView.merged(parts, programs)
+    if isinstance(first, Deferred):
+        return Deferred.merged(parts)
     if isinstance(first, BlockPointer):
         return BlockPointer(
             merged([(at, part.pointer) for at, part in parts], programs),
