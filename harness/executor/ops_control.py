@@ -356,12 +356,13 @@ def _print(planner: Planner, operation: Operation) -> Step:
                 values = values[row if values.shape[0] > 1 else 0]
                 if number < len(signed) and not signed[number] and values.dtype.kind == "i":
                     values = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")
-                context.result.output.extend(_lines(place, prefix, values, as_hex))
+                context.result.output.extend(print_lines(place, prefix, values, as_hex))
 
     return run
 
 
-def _lines(place: str, prefix: str, values: Array, as_hex: bool) -> list[str]:
+def print_lines(place: str, prefix: str, values: Array, as_hex: bool) -> list[str]:
+    """The lines of tl.device_print for one value, a scalar or a tile, of the program that `place` names."""
     if values.ndim == 0:
         return [f"{place} idx (){prefix}{_text(values[()], as_hex)}"]
     return [f"{place} idx {index}{prefix}{_text(values[index], as_hex)}" for index in np.ndindex(values.shape)]

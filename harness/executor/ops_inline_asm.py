@@ -48,14 +48,22 @@ _KNOWN: dict[str, tuple[str, str, Callable[[Array], Array]]] = {
 }
 
 
+def known_assembly(text: str, kinds: tuple[str, ...]) -> Callable[[Array], Array]:
+    """What an assembly text computes; `kinds` are the element types of its operands, then of its results.
+
+    Raises UnsupportedOp for any other text.
+    """
+    text = "".join(text.split())
+    known = _KNOWN.get(hashlib.sha256(text.encode()).hexdigest()[:16])
+    if known is None or kinds != known[:2]:
+        raise UnsupportedOp(f"unsupported op tt.elementwise_inline_asm of {text[:40]!r}")
+    return known[2]
+
+
 @op("tt.elementwise_inline_asm")
 def _inline_asm(planner: Planner, operation: Operation) -> Step:
-    text = "".join(get(operation, "asm_string").split())
-    known = _KNOWN.get(hashlib.sha256(text.encode()).hexdigest()[:16])
-    kinds = [element(value.type) for value in (*operation.operands, *operation.results)]
-    if known is None or kinds != list(known[:2]):
-        raise UnsupportedOp(f"unsupported op tt.elementwise_inline_asm of {text[:40]!r}")
-    convert = known[2]
+    kinds = tuple(element(value.type) for value in (*operation.operands, *operation.results))
+    convert = known_assembly(get(operation, "asm_string"), kinds)
     (source,), (target,) = planner.slots_of(operation.operands), planner.slots_of(operation.results)
     type_ = operation.operands[0].type
     dtype, shape = numpy_dtype(kinds[0]), extents(type_)
