@@ -11,7 +11,7 @@ from typing import Any
 from harness.errors import UsageError
 from harness.gate import Gate, Scope
 from harness.reports import Record, html_page, junit_xml, load_report, markdown, terminal_table
-from harness.reports.merge import merge
+from harness.reports.merge import merge, unfinished
 from harness.reports.record import write_text
 
 DEFAULT_FOLDER = Path(".harness/report")
@@ -48,11 +48,14 @@ def register(subcommands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Raises UsageError for a record that cannot be read and a file that cannot be written."""
-    record = _record(options)
+    records = [load_report(path) for path in options.records]
+    record = _one_of(records, options)
     asked_for_gate = options.gate or options.strict_gate
     if asked_for_gate:
         gate = Gate.load(options.allowlist)
-        record.gate = gate.check(record.verdicts, Scope.of_verdicts(record.verdicts), strict=options.strict_gate)
+        alone = [("The run", "ended early")] if record.interrupted else []
+        scope = Scope.of_verdicts(record.verdicts, unfinished(records) if options.merge else alone)
+        record.gate = gate.check(record.verdicts, scope, strict=options.strict_gate)
     text = _FORMATS[options.format](record)
     if options.output:
         write_text(options.output, text)
@@ -61,8 +64,7 @@ def run(options: argparse.Namespace) -> int:
     return 1 if asked_for_gate and record.gate and not record.gate.is_green else 0
 
 
-def _record(options: argparse.Namespace) -> Record:
-    records = [load_report(path) for path in options.records]
+def _one_of(records: list[Record], options: argparse.Namespace) -> Record:
     if options.merge:
         return merge(records)
     if len(records) > 1:

@@ -20,18 +20,21 @@ class Scope:
     whole      everything there is was collected: no path, node id or --ignore narrowed the collection.
                Only then can a line that matches nothing be called stale
     targets    the targets chosen; a line that names another one is out of scope. None means any
+    unfinished what did not run to its end, and why: ("Shard 3/4", "has no record"). Each is red
     """
 
     collected: frozenset[str]
     selected: frozenset[str] | None = None
     whole: bool = True
     targets: frozenset[str] | None = None
+    unfinished: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def of_verdicts(cls, verdicts: Iterable[Verdict]) -> Scope:
+    def of_verdicts(cls, verdicts: Iterable[Verdict], unfinished: Iterable[tuple[str, str]] = ()) -> Scope:
         """The scope of a whole run, such as merged shards, of which only the verdicts are left."""
-        listed = list(verdicts)
-        return cls(frozenset(v.case for v in listed), targets=frozenset(v.target for v in listed))
+        listed, missing = list(verdicts), tuple(unfinished)
+        targets = frozenset(verdict.target for verdict in listed)
+        return cls(frozenset(verdict.case for verdict in listed), None, not missing, targets, missing)
 
     @property
     def run(self) -> frozenset[str]:
@@ -51,7 +54,7 @@ class Problem:
 PROBLEM_KINDS: Mapping[str, str] = {
     "failed": "a listed case failed",
     "unearned": "a listed case passed without a simulated launch",
-    "not-run": "a listed case has no verdict",
+    "not-run": "a listed case, or a part of the run, has no verdict",
     "fixed": "a known failure passes",
     "moved": "a known failure fails elsewhere",
     "void": "the run is void",
@@ -108,6 +111,9 @@ class Gate:
         """Judges every verdict that a line is about, and every line that the scope can judge."""
         result = GateResult(self.path, strict, lines=len(self.entries))
         result.problems += self._written_twice()
+        result.problems += [
+            Problem("not-run", part, 0, f"{what}: its cases have no verdict") for part, what in scope.unfinished
+        ]
         if not self.entries and verdicts:
             message = "expects nothing of any case: take cases up with `harness allow`"
             result.problems.append(Problem("empty", self.path, 0, message))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import fields
 
@@ -14,8 +15,8 @@ from harness.verdicts import differs_across_machines
 def merge(records: Sequence[Record]) -> Record:
     """The record of a run whose shards these are, in order; seconds are summed.
 
-    A shard that is void or was interrupted makes the whole so for what it holds. Raises UsageError for
-    no records, for two toolchains, and for a case that is in two shards.
+    A shard that is void, was interrupted or has no record makes the whole so for what it holds. Raises
+    UsageError for no records, for two toolchains, for shards of two splits, and for a case that is in two shards.
     """
     if not records:
         raise UsageError("there is nothing to merge", hint="name the record of each shard")
@@ -23,19 +24,37 @@ def merge(records: Sequence[Record]) -> Record:
     for record in records[1:]:
         _check_same_toolchain(first, record)
     _check_disjoint(records)
+    missing = unfinished(records)
     return Record(
         run=_merged_run(records),
         before=first.before,
         after=first.after,
         seconds=sum(record.seconds for record in records),
-        interrupted=any(record.interrupted for record in records),
+        interrupted=bool(missing),
         void=list(dict.fromkeys(reason for record in records for reason in record.void)),
         troubles=[trouble for record in records for trouble in record.troubles],
-        notes=[note for record in records for note in record.notes],
+        notes=[note for record in records for note in record.notes] + [f"{part} {what}." for part, what in missing],
         verdicts=unique_verdicts(verdict for record in records for verdict in record.verdicts),
         comparison=_merged_comparison(records),
         gate=_merged_gate(records),
     )
+
+
+def unfinished(records: Sequence[Record]) -> list[tuple[str, str]]:
+    """Which parts of the run are not there to their end, and why: ("Shard 3/4", "has no record").
+
+    Raises UsageError for shards of two splits, such as 1/2 and 2/4.
+    """
+    splits = [(record, re.fullmatch(r"(\d+)/(\d+)", record.run.shard)) for record in records]
+    shards = {int(split[1]): record for record, split in splits if split}
+    counts = sorted({int(split[2]) for _, split in splits if split})
+    if len(counts) > 1:
+        raise UsageError(f"some are shards of {counts[0]}, some of {counts[1]}", hint="merge the shards of one run")
+    whole = [("The run", "ended early") for record, split in splits if not split and record.interrupted]
+    absent = [index for index in range(1, max(counts, default=0) + 1) if index not in shards]
+    early = [index for index, record in shards.items() if record.interrupted]
+    reasons = dict.fromkeys(absent, "has no record") | dict.fromkeys(early, "ended early")
+    return whole + [(f"Shard {index}/{counts[0]}", reasons[index]) for index in sorted(reasons)]
 
 
 def _check_same_toolchain(first: Record, other: Record) -> None:

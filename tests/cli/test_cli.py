@@ -83,6 +83,16 @@ def test_report_shows_a_run_that_died(here, capsys):
     assert "ended early" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("merge", [[], ["--merge"]])
+def test_the_gate_is_red_for_a_run_that_died_though_all_it_did_passed(here, capsys, merge):
+    recorder = Recorder.start(here / "one", RunInfo())
+    recorder.add(classify(Evidence(A, "npu", failure=Failure("simulate", "OutOfBounds", "x[9]"))))
+    (here / "allowlist.txt").write_text(f"{A}  fails trap-out-of-bounds: known\n{B}\n")
+    assert main(["report", "one", "--gate", *merge]) == 1
+    out = capsys.readouterr().out
+    assert "The run ended early: its cases have no verdict" in out and "matches no case" not in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -52,6 +52,11 @@ def test_red_where_a_case_does_other_than_its_line(tmp_path, verdict, line, made
     assert problems(gate_of(tmp_path, line), [verdict(A, **made)]) == [(kind, A, 1)]
 
 
+def test_red_where_a_part_of_the_run_is_missing_and_no_line_is_called_stale(tmp_path, verdict):
+    scope = Scope.of_verdicts([verdict(A)], [("Shard 2/2", "has no record")])
+    assert problems(gate_of(tmp_path, A, B), [verdict(A)], scope) == [("not-run", "Shard 2/2", 0)]
+
+
 def test_a_failure_that_moved_to_a_later_stage_is_no_progress(tmp_path, verdict):
     gate = gate_of(tmp_path, f"{A} fails compiler-crash at tt-pass: x")
     result = gate.check([verdict(A, "wrong-values")], Scope(frozenset({A})))

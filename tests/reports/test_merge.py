@@ -9,7 +9,7 @@ import pytest
 from harness.errors import UsageError
 from harness.gate import GateResult, Problem
 from harness.reports import Change, Comparison, Record
-from harness.reports.merge import merge
+from harness.reports.merge import merge, unfinished
 from harness.verdicts import Fingerprint, Part
 
 
@@ -62,3 +62,25 @@ def test_one_gated_shard_of_two_is_no_gate(record):
         merge([one, two])
     with pytest.raises(UsageError, match="nothing to merge"):
         merge([])
+
+
+def test_a_shard_that_died_or_never_came_is_said(record):
+    one, two, three, four = (
+        replace(record, verdicts=[], run=replace(record.run, shard=f"{i}/4")) for i in (1, 2, 3, 4)
+    )
+    assert unfinished([one, two, three, four]) == []
+    two.interrupted = True
+    assert unfinished([one, two, four]) == [("Shard 2/4", "ended early"), ("Shard 3/4", "has no record")]
+    merged = merge([one, four])
+    assert (merged.interrupted, merged.notes) == (True, ["Shard 2/4 has no record.", "Shard 3/4 has no record."])
+
+
+def test_a_run_without_shards_is_whole_unless_it_died(record):
+    assert unfinished([record]) == []
+    assert unfinished([replace(record, interrupted=True)]) == [("The run", "ended early")]
+
+
+def test_shards_of_two_splits_do_not_merge(record):
+    one, two = shards(record)
+    with pytest.raises(UsageError, match="some are shards of 2, some of 3"):
+        merge([one, replace(two, run=replace(two.run, shard="2/3"))])
