@@ -35,14 +35,14 @@ from harness.semantics import numpy_dtype
 from harness.semantics.types import Array
 
 
-def _settled_mask(mask: Any, context: Context) -> Any:
+def settled_mask(mask: Any, context: Context) -> Any:
     """None where the mask is true everywhere; arrays of one element are decided here."""
     if mask is None:
         return None
     if isinstance(mask, np.ndarray):
         return None if mask.all() else mask
     if isinstance(mask, Both):
-        box = _settled_mask(mask.box, context)
+        box = settled_mask(mask.box, context)
         if mask.bits.all():
             return box
         return mask.bits if box is None else mask
@@ -50,7 +50,7 @@ def _settled_mask(mask: Any, context: Context) -> Any:
     return None if full and all((bound == mask.extents[a]).all() for a, bound in mask.upper.items()) else mask
 
 
-def _parts(pointer: Pointer, mask: Any, access: AccessType, context: Context) -> Iterator[tuple[Pointer, Any]]:
+def accessed_parts(pointer: Pointer, mask: Any, access: AccessType, context: Context) -> Iterator[tuple[Pointer, Any]]:
     """The access as one access per allocation; almost always there is just one."""
     if hits_one_allocation(pointer, mask, context.memory):
         yield resolve(pointer, mask, context.memory, access, context), mask
@@ -79,9 +79,9 @@ def load_through(
     load: Load = accesses.load,
 ) -> Any:
     """A masked load, recorded under full checks. `load` may be `accesses.load_shared`."""
-    mask = _settled_mask(mask, context)
+    mask = settled_mask(mask, context)
     result: Any = None
-    for part, part_mask in _parts(pointer, mask, access, context):
+    for part, part_mask in accessed_parts(pointer, mask, access, context):
         assert part.allocation is not None
         if part.allocation is not NOWHERE:
             if context.shadow is not None:
@@ -95,8 +95,8 @@ def load_through(
 
 def store_through(pointer: Pointer, values: Array, mask: Any, access: AccessType, context: Context) -> None:
     """A masked store, recorded under full checks."""
-    mask = _settled_mask(mask, context)
-    for part, part_mask in _parts(pointer, mask, access, context):
+    mask = settled_mask(mask, context)
+    for part, part_mask in accessed_parts(pointer, mask, access, context):
         assert part.allocation is not None
         if part.allocation is NOWHERE:
             continue
@@ -113,7 +113,7 @@ def reduce_through(
     pointer: Pointer, values: Array, mask: Any, reduction: str, access: AccessType, context: Context
 ) -> None:
     """Atomics whose old values nobody wants; `reduction` is a keyword of enums.ATOMIC_OPERATION or more (inc, dec)."""
-    for part, part_mask in _parts(pointer, _settled_mask(mask, context), access, context):
+    for part, part_mask in accessed_parts(pointer, settled_mask(mask, context), access, context):
         read_modify_write(part, values, part_mask, reduction, access, context, wanted=False)
         context.changed = True
 
@@ -440,10 +440,10 @@ def atomic_step(
     access = _access(operation, "atomic", type_, atomic=True)
 
     def run(context: Context, frame: Frame) -> None:
-        chosen = _settled_mask(None if mask is None else frame[mask], context)
+        chosen = settled_mask(None if mask is None else frame[mask], context)
         values = [to_memory(frame[slot], type_) for slot in sources]
         old = None
-        for part, part_mask in _parts(locate(frame), chosen, access, context):
+        for part, part_mask in accessed_parts(locate(frame), chosen, access, context):
             if context.pause is None:
                 result = perform(part, values, part_mask, access, context)
             else:
