@@ -97,7 +97,8 @@ def _descriptor(type_: Attribute, argument: DescriptorArgument) -> Descriptor:
 # --- batches -----------------------------------------------------------------------------------------------------
 
 
-def _ids(grid: tuple[int, int, int], first: int, last: int) -> tuple[Array, Array, Array]:
+def ids_of(grid: tuple[int, int, int], first: int, last: int) -> tuple[Array, Array, Array]:
+    """The ids along x, y and z of the programs with these numbers, x fastest; int32."""
     numbers = np.arange(first, last, dtype=np.int64)
     width, height, _ = grid
     x = numbers % width if width > 1 else np.zeros_like(numbers)
@@ -116,7 +117,8 @@ def batch_size(widest: int, grid: tuple[int, int, int], elements: int) -> int:
     return programs
 
 
-def _batches(total: int, size: int) -> Iterator[tuple[int, int]]:
+def batches(total: int, size: int) -> Iterator[tuple[int, int]]:
+    """(first, past the last) of each batch."""
     for first in range(0, total, size):
         yield first, min(total, first + size)
 
@@ -135,13 +137,13 @@ def _run_batches(
         elements = min(elements, _FULL_CHECK_ELEMENTS)
     total = result.programs
     size = batch_size(plan.widest, grid, elements)
-    ranges = list(_batches(total, size))
+    ranges = list(batches(total, size))
 
-    first = Context(_ids(grid, 0, 1), grid, memory, options, result)
+    first = Context(ids_of(grid, 0, 1), grid, memory, options, result)
     frame = prepared(plan.entry, first, values)
 
     def run(bounds: tuple[int, int], own: LaunchResult, pool: Pool) -> None:
-        context = Context(_ids(grid, *bounds), grid, memory, options, own, shadow, pool=pool)
+        context = Context(ids_of(grid, *bounds), grid, memory, options, own, shadow, pool=pool)
         run_function(plan.entry, context, list(frame))
 
     if options.threads < 2 or len(ranges) < 2 or plan.ordered or shadow is not None:
@@ -149,10 +151,10 @@ def _run_batches(
         for bounds in ranges:
             run(bounds, result, pool)
         return
-    _run_threads(run, ranges, options.threads, result)
+    run_threads(run, ranges, options.threads, result)
 
 
-def _run_threads(
+def run_threads(
     run: Callable[[tuple[int, int], LaunchResult, Pool], None],
     ranges: list[tuple[int, int]],
     threads: int,
@@ -206,7 +208,7 @@ def _run_cooperatively(
 
     def program(number: int) -> None:
         with np.errstate(all="ignore"):
-            ids = _ids(grid, number, number + 1)
+            ids = ids_of(grid, number, number + 1)
             context = Context(ids, grid, memory, options, result, shadow, pause=scheduler.switch)
             call_function(plan.entry, context, values)
 
