@@ -1,7 +1,7 @@
 """What one case comes to on one release and target, and the child process that finds it out.
 
-`python -m harness.bisect.cells` reads a request from stdin and writes a line of JSON for each case as it begins and
-as it ends: a compiler that takes the process with it costs one case.
+`python -m harness.bisect.cells` reads a request from stdin and writes a line of JSON for each case as it begins, at
+each of its stages, and as it ends: a compiler that takes the process with it costs one case.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Literal
 
 from harness.errors import HarnessError
 
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from harness.bisect.results import Bisection, LaunchBisection
 
 # "not executed": some stages matched, but not the last one. "refused": the release cannot compile the source, or lacks
-# what the case needs. "died": the process was gone, or out of time. "unsupported": nothing can be run at all.
-CellVerdict = Literal["match", "wrong", "crash", "not executed", "refused", "died", "unsupported"]
+# what the case needs. "died": the process was gone. "timeout": it took too long. "unsupported": nothing can be run.
+CellVerdict = Literal["match", "wrong", "crash", "not executed", "refused", "died", "timeout", "unsupported"]
+
+# The stage that every case begins in, as `bisect_case` tells of the others.
+COLLECT = "collect"
 
 _SAID = re.compile(r"error: (?P<error>.*)|(?P<assertion>Assertion [`'].*' failed)")
 
@@ -34,11 +37,13 @@ class Cell:
 
     guilty  the pass that breaks the case; several where it is not known which, joined by " or "
     detail  one sentence: the first wrong element, the compiler's error, what could not be executed
+    stage   how far a case had got that died or ran out of time
     """
 
     verdict: CellVerdict
     guilty: str = ""
     detail: str = ""
+    stage: str = ""
 
 
 @dataclass(frozen=True)
@@ -102,8 +107,8 @@ def _said(log: str, otherwise: str) -> str:
     return (match["error"] or match["assertion"]) if match else otherwise
 
 
-def find(case: CaseName, target: str) -> Cell:
-    """Runs one case with the Triton of this process."""
+def find(case: CaseName, target: str, enter_stage: Callable[[str], None]) -> Cell:
+    """Runs one case with the Triton of this process. Raises SystemExit where the case does."""
     from harness.bisect.run import bisect_case
     from harness.cases.features import lacking
     from harness.cases.loading import find_instance
@@ -111,7 +116,7 @@ def find(case: CaseName, target: str) -> Cell:
     try:
         instance = find_instance(Path(case.file), case.name, case.parameter_id)
         lacks = lacking(instance.template.needs)
-        return Cell("refused", "", lacks) if lacks else cell_of(bisect_case(instance, target))
+        return Cell("refused", "", lacks) if lacks else cell_of(bisect_case(instance, target, enter_stage=enter_stage))
     except Exception as error:
         first = (str(error).strip().splitlines() or [""])[0]
         return Cell("refused", "", f"{type(error).__name__}: {first}")
@@ -129,31 +134,40 @@ def why_unsupported(target: str) -> str:
     return ""
 
 
-def answers(request: Request) -> Iterator[dict[str, Any]]:
-    """The lines that the child writes."""
+def answer(request: Request, say: Callable[[dict[str, Any]], None]) -> None:
+    """Says what the child has to say: as each case begins, enters a stage, and ends."""
     reason = why_unsupported(request.target)
     if reason:
-        yield {"unsupported": reason}
+        say({"unsupported": reason})
         return
     for number, case in enumerate(request.cases):
-        yield {"begin": number}
-        yield {"end": number, **asdict(_without_folder(find(case, request.target)))}
+        say({"begin": number})
+        cell = _found(case, request.target, say)
+        say({"end": number, **asdict(_without_folder(cell))})
+
+
+def _found(case: CaseName, target: str, say: Callable[[dict[str, Any]], None]) -> Cell:
+    stages = [COLLECT]
+
+    def enter_stage(stage: str) -> None:
+        stages.append(stage)
+        say({"stage": stage})
+
+    try:
+        return find(case, target, enter_stage)
+    except SystemExit as error:
+        return Cell("died", "", f"the case called sys.exit({error.code!r}) in stage {stages[-1]}", stages[-1])
 
 
 def _without_folder(cell: Cell) -> Cell:
-    return Cell(cell.verdict, cell.guilty, cell.detail.replace(f"{Path.cwd()}{os.sep}", ""))
-
-
-def write(lines: Iterable[dict[str, Any]], out: TextIO) -> None:
-    for line in lines:
-        print(json.dumps(line), file=out, flush=True)
+    return replace(cell, detail=cell.detail.replace(f"{Path.cwd()}{os.sep}", ""))
 
 
 def main() -> int:
     # Whatever kernels and compilers print goes to stderr: stdout is ours.
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(2, 1)
-        write(answers(Request.decode(sys.stdin.read())), out)
+        answer(Request.decode(sys.stdin.read()), lambda line: print(json.dumps(line), file=out, flush=True))
     return 0
 
 

@@ -9,7 +9,12 @@ from itertools import groupby
 from harness.bisect.cells import CaseName, Cell
 from harness.bisect.matrix import Cells, Place
 
-_BAD = ("wrong", "crash", "died")
+_BROKEN = ("wrong", "crash")
+# The process was gone or out of time: the release's doing only where other releases get the case further.
+_ENDED = ("died", "timeout")
+_SURVIVED = ("match", "not executed", *_BROKEN)
+# Nothing but the case's own code runs in these.
+_OF_THE_CASE = ("collect", "reference")
 
 
 @dataclass(frozen=True)
@@ -26,12 +31,24 @@ class Row:
 
     @property
     def is_bad(self) -> bool:
-        return any(cell.verdict in _BAD for cell in self.cells.values())
+        return any(map(self.breaks, self.cells.values()))
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether it ended its process, or ran out of time, and no release is to blame for it."""
+        return any(cell.verdict in _ENDED and not self.breaks(cell) for cell in self.cells.values())
+
+    def breaks(self, cell: Cell) -> bool:
+        """Whether a cell of the row is its release's doing."""
+        if cell.verdict not in _ENDED:
+            return cell.verdict in _BROKEN
+        survives = any(one.verdict in _SURVIVED for one in self.cells.values())
+        return survives and cell.stage not in _OF_THE_CASE
 
     @property
     def first_bad(self) -> str:
         """The oldest release that breaks it; "" where none does."""
-        return next((release for release, cell in self.cells.items() if cell.verdict in _BAD), "")
+        return next((release for release, cell in self.cells.items() if self.breaks(cell)), "")
 
     @property
     def first_good(self) -> str:
@@ -40,7 +57,7 @@ class Row:
         if not self.is_bad:
             return good
         for release, cell in self.cells.items():
-            if cell.verdict in _BAD:
+            if self.breaks(cell):
                 good = ""
             elif cell.verdict == "match" and not good:
                 good = release
@@ -51,7 +68,7 @@ class Row:
         """The passes that break it, with the releases where not all bad ones agree."""
         passes: dict[str, list[str]] = {}
         for release, cell in self.cells.items():
-            if cell.verdict in _BAD:
+            if self.breaks(cell):
                 passes.setdefault(cell.guilty or "-", []).append(release)
         if len(passes) < 2:
             return "".join(passes)
@@ -60,7 +77,7 @@ class Row:
     @property
     def detail(self) -> str:
         """What was seen with the newest release that is bad, or that came to no verdict."""
-        told = [cell.detail for cell in self.cells.values() if cell.verdict in _BAD]
+        told = [cell.detail for cell in self.cells.values() if self.breaks(cell)]
         return (told or [cell.detail for cell in self.cells.values()])[-1]
 
 
@@ -80,13 +97,18 @@ def rows(cells: Cells, releases: Sequence[str]) -> list[Row]:
 
 
 def _merged(file: str, name: str, target: str, group: Sequence[tuple[str, dict[str, Cell]]]) -> Iterator[Row]:
-    alike: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    alike: dict[tuple[tuple[str, ...], ...], list[int]] = {}
     for number, (_, row) in enumerate(group):
-        alike.setdefault(tuple((cell.verdict, cell.guilty) for cell in row.values()), []).append(number)
+        alike.setdefault(tuple(map(_kind, row.values())), []).append(number)
     for numbers in alike.values():
         ids = [group[number][0] for number in numbers]
         label = name if len(alike) == 1 else f"{name}[{'], ['.join(ids)}]"
         yield Row(file, label, target, group[numbers[0]][1])
+
+
+def _kind(cell: Cell) -> tuple[str, ...]:
+    """What cells have in common that came to the same; how a process ended is all that there is of one."""
+    return (cell.verdict, cell.guilty, cell.detail if cell.verdict in _ENDED else "")
 
 
 def text(found: Sequence[Row], releases: Sequence[str]) -> str:
@@ -117,13 +139,28 @@ def _line(row: Row, releases: Sequence[str]) -> list[str]:
     return [row.label, *verdicts, row.first_bad, row.first_good, row.guilty]
 
 
+def _page_line(row: Row, releases: Sequence[str]) -> list[str]:
+    cells = [row.cells[release] for release in releases]
+    verdicts = [f"**{cell.verdict}**" if row.breaks(cell) else cell.verdict for cell in cells]
+    label, *_, first_bad, first_good, guilty = (one.replace("|", "\\|") for one in _line(row, releases))
+    return [label, *verdicts, first_bad, first_good, guilty]
+
+
 def _unsure(row: Row) -> Iterator[str]:
-    """Cells that say nothing about the case; what holds for a whole release is said once."""
+    """Cells that say nothing about the case; what holds for a whole release, or for several alike, is said once."""
+    alike: dict[tuple[str, str, str], list[str]] = {}
     for release, cell in row.cells.items():
         if cell.verdict == "unsupported":
             yield f"triton {release}, {row.target}: unsupported: {cell.detail}"
-        elif cell.verdict not in ("match", *_BAD):
-            yield f"{row.label}, {row.target}, triton {release}: {cell.verdict}: {cell.detail}"
+        elif cell.verdict != "match" and not row.breaks(cell):
+            alike.setdefault((cell.verdict, cell.detail, cell.stage), []).append(release)
+    for (verdict, detail, stage), releases in alike.items():
+        blamed = f"; no release is to blame: {_why_nobody(stage)}" if verdict in _ENDED else ""
+        yield f"{row.label}, {row.target}, triton {', '.join(releases)}: {verdict}: {detail}{blamed}"
+
+
+def _why_nobody(stage: str) -> str:
+    return "the case's own code ran" if stage in _OF_THE_CASE else "the case gets no further on any other"
 
 
 def markdown(found: Sequence[Row], releases: Sequence[str]) -> str:
@@ -131,15 +168,11 @@ def markdown(found: Sequence[Row], releases: Sequence[str]) -> str:
     parts = []
     for target, group in groupby(found, key=lambda row: row.target):
         head = ["case", *releases, "bad from", "good from", "pass"]
-        lines = [head, ["---"] * len(head), *(_line(row, releases) for row in group)]
-        parts.append(f"## {target}\n\n" + "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines))
+        lines = [head, ["---"] * len(head), *(_page_line(row, releases) for row in group)]
+        parts.append(f"## {target}\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines))
     notes = [f"- {note}" for note in _seen(found)]
     unsure = [f"- {note}" for row in found for note in _unsure(row)]
     for title, lines in (("What was seen", notes), ("Without a verdict", unsure)):
         if lines:
             parts.append(f"## {title}\n\n" + "\n".join(dict.fromkeys(lines)))
     return "\n\n".join(parts) + "\n"
-
-
-def _cell(content: str) -> str:
-    return f"**{content}**" if content in _BAD else content.replace("|", "\\|")

@@ -20,7 +20,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from harness.bisect.cells import CaseName, Cell, Request
+from harness.bisect.cells import COLLECT, CaseName, Cell, Request
 from harness.bisect.environments import OLDEST, Environments
 from harness.errors import EnvironmentFailed
 from harness.npu.fingerprint import fingerprint_of
@@ -122,7 +122,9 @@ class Matrix:
 
         def keep(number: int, cell: Cell) -> None:
             found[places[number]] = cell
-            self.store.write(places[number], cell)
+            # Not kept where the machine may have had a part in it.
+            if cell.verdict not in ("died", "timeout"):
+                self.store.write(places[number], cell)
 
         try:
             path = self._search_path(release)
@@ -191,7 +193,9 @@ def run_child(
             if "end" in answer:
                 on_cell(done + answer.pop("end"), Cell(**answer))
         if child.running is not None:
-            on_cell(done + child.running, Cell("died", "", child.how_it_ended()))
+            verdict = "timeout" if child.timed_out else "died"
+            detail = f"{child.how_it_ended()}, in stage {child.stage}"
+            on_cell(done + child.running, Cell(verdict, "", detail, child.stage))
         elif child.ended < len(request.cases) - done:
             raise EnvironmentFailed(child.how_it_ended(), hint="python -m harness.bisect.cells")
         done += child.ended + (child.running is not None)
@@ -199,11 +203,13 @@ def run_child(
 
 
 class _Child:
-    """One process. `running` is the number of the case that has begun and not ended, `ended` how many have."""
+    """One process. `running` is the number of the case that has begun and not ended, `stage` the last one it entered,
+    `ended` how many cases have ended."""
 
     def __init__(self, path: Sequence[str], request: Request, timeout: float, command: str) -> None:
         self.request, self.timeout = request, timeout
         self.running: int | None = None
+        self.stage = COLLECT
         self.ended = 0
         self.timed_out = False
         self.last_words = ""
@@ -240,9 +246,12 @@ class _Child:
     _clock: threading.Timer | None = None
 
     def _noted(self, answer: dict[str, Any]) -> dict[str, Any] | None:
+        if "stage" in answer and "end" not in answer:
+            self.stage = answer["stage"]
+            return None
         self._stop_clock()
         if "begin" in answer:
-            self.running = answer["begin"]
+            self.running, self.stage = answer["begin"], COLLECT
             self._clock = threading.Timer(self.timeout, self._out_of_time)
             self._clock.start()
             return None
@@ -274,7 +283,9 @@ class _Child:
     def how_it_ended(self) -> str:
         if self.timed_out:
             return f"took more than {self.timeout:g} s"
-        return f"the process ended with status {self.process.returncode}: {self.last_words}"
+        status = self.process.returncode
+        how = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
+        return f"the process ended {how}{': ' if self.last_words else ''}{self.last_words}"
 
 
 def _environment(path: Sequence[str]) -> dict[str, str]:

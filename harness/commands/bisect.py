@@ -7,29 +7,37 @@ CASE is a file, or a node id with or without its [..] part, whatever target that
 compiles every launch, with no GPU; the module before each pass is executed and compared with the case's goldens.
 
 Exit status: 0 clean (every stage executed matches), 1 found (a pass changed a buffer, or the compiler failed), 2
-undecided (nothing could be executed, or the kernel is wrong before any pass), and for what cannot be done as asked.
+undecided (nothing could be executed, the kernel is wrong before any pass, or the case ended its process or ran out of
+time), and for what cannot be done as asked.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.cases.evidence import Evidence
+from harness.cases.location import SourceLocation
+from harness.cases.source_lines import innermost_line
+from harness.commands.apart import Ended, apart
+from harness.commands.chosen import chosen_instances
+from harness.commands.numbers import positive
 from harness.commands.report import DEFAULT_FOLDER
 from harness.errors import UsageError
 from harness.reports import folder_name
 from harness.reports.stage_table import stage_table
 from harness.reports.words import plural
 
+if TYPE_CHECKING:
+    from harness.cases.kernel_case import CaseInstance
+
 CLEAN, FOUND, UNDECIDED = 0, 1, 2
 # Of several cases, what is found outweighs what is undecided.
 _WORST = (FOUND, UNDECIDED, CLEAN)
 _WORD = {CLEAN: "clean", FOUND: "found", UNDECIDED: "undecided"}
-_BRACKETS = re.compile(r"(?P<name>[^\[]*)(?:\[(?P<inside>.*)\])?", re.DOTALL)
 
 
 def register(subcommands: Any) -> None:
@@ -42,6 +50,9 @@ def register(subcommands: Any) -> None:
     command.add_argument("case", metavar="CASE", help="FILE, FILE::CASE or a node id")
     command.add_argument("--target", default="cuda:90", metavar="BACKEND:ARCH", help="whose pipeline [%(default)s]")
     command.add_argument("--all", action="store_true", help="every row of the table")
+    command.add_argument(
+        "--case-timeout", type=positive, default=120.0, metavar="SECONDS", help="of one case [%(default)g]"
+    )
     command.add_argument("--report-dir", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER")
     command.set_defaults(run=run)
 
@@ -51,51 +62,53 @@ def run(options: argparse.Namespace) -> int:
     from harness.bisect.capture import gpu_target
 
     gpu_target(options.target)
-    found = [_bisect(instance, node_id, options) for instance, node_id in _chosen(options.case, options.target)]
+    # Here, so that a case's time is its own.
+    import_module("harness.bisect.run")
+    found = [_apart(instance, node_id, options) for instance, node_id in _chosen(options.case, options.target)]
     return next(status for status in _WORST if status in found)
 
 
-def _chosen(case: str, target: str) -> Iterator[tuple[Any, str]]:
+def _chosen(case: str, target: str) -> Iterator[tuple[CaseInstance, str]]:
     """The instances that CASE names, each with its node id on the target."""
-    from harness.cases.loading import load_templates
-
     file, _, wanted = case.partition("::")
     if not Path(file).is_file() or Path(file).suffix != ".py":
         raise UsageError(
             f"{file or case!r} is no file of kernel cases", hint="CASE is FILE.py, FILE.py::CASE or a node id"
         )
-    templates = load_templates(Path(file))
-    chosen = [(one, each) for one in templates for each in one.instances() if _is_meant(wanted, one.name, each)]
-    if not chosen:
-        names = ", ".join(template.name for template in templates)
-        raise UsageError(f"{file} has no case {wanted!r}", hint=f"its cases: {names}")
-    for template, instance in chosen:
+    for instance in chosen_instances(Path(file), wanted):
         parameters = f"-{instance.parameter_id}" if instance.parameter_id else ""
-        yield instance, f"{file}::{template.name}[{target}{parameters}]"
+        yield instance, f"{file}::{instance.template.name}[{target}{parameters}]"
 
 
-def _is_meant(wanted: str, name: str, instance: Any) -> bool:
-    parts = _BRACKETS.fullmatch(wanted)
-    if not wanted or parts is None or parts["name"] != name:
-        return not wanted
-    inside, parameters = parts["inside"], instance.parameter_id
-    if inside is None:
-        return True
-    target, _, rest = inside.partition("-")
-    return inside == parameters or (rest == parameters and (bool(parameters) or bool(target)))
+def _apart(instance: CaseInstance, node_id: str, options: argparse.Namespace) -> int:
+    """Bisects a case in a process of its own, and prints what it comes to; returns the exit status."""
+    print(node_id, flush=True)
+    came_to = apart(lambda tell: _bisect(instance, node_id, options, tell), options.case_timeout, "collect")
+    if isinstance(came_to, Ended):
+        came_to = _undecided(f"{came_to.stage}: {came_to.how}")
+    status, text = came_to
+    print(text.replace(f"{Path.cwd()}/", ""), flush=True)
+    return status
 
 
-def _bisect(instance: Any, node_id: str, options: argparse.Namespace) -> int:
+def _bisect(
+    instance: CaseInstance, node_id: str, options: argparse.Namespace, tell: Callable[[str], None]
+) -> tuple[int, str]:
+    """The exit status, and what is printed."""
     from harness.bisect.evidence import fill, first_culprit
     from harness.bisect.explain import explanation, failures, reproduce_command, reproduces, save
     from harness.bisect.run import bisect_case
 
-    print(node_id)
     stages = ["collect"]
+
+    def enter_stage(stage: str) -> None:
+        stages.append(stage)
+        tell(stage)
+
     try:
-        bisection = bisect_case(instance, options.target, enter_stage=stages.append)
+        bisection = bisect_case(instance, options.target, enter_stage=enter_stage)
     except SystemExit as error:
-        return _undecided(f"{stages[-1]}: the case ended the process (status {error.code})")
+        return _undecided(f"{stages[-1]}: {_exit_place(instance, error)}the case called sys.exit({error.code!r})")
     except Exception as error:
         return _undecided(_told(error, stages[-1], instance))
     evidence = Evidence(node_id, options.target)
@@ -120,16 +133,20 @@ def _bisect(instance: Any, node_id: str, options: argparse.Namespace) -> int:
     missing = sum(len(row.passes) for row in evidence.stages if row.verdict == "not executed")
     were = "was" if missing == 1 else "were"
     but = f", but {plural(missing, 'stage')} {were} not executed" if missing and status == CLEAN else ""
-    print("\n".join([*lines, f"{_WORD[status]}{but}", ""]).replace(f"{Path.cwd()}/", ""), flush=True)
-    return status
+    return status, "\n".join([*lines, f"{_WORD[status]}{but}", ""])
 
 
 _LOG_LINES = 8
 
 
-def _undecided(sentence: str) -> int:
-    print(f"{sentence}\n{_WORD[UNDECIDED]}\n".replace(f"{Path.cwd()}/", ""), flush=True)
-    return UNDECIDED
+def _undecided(sentence: str) -> tuple[int, str]:
+    return UNDECIDED, f"{sentence}\n{_WORD[UNDECIDED]}\n"
+
+
+def _exit_place(instance: CaseInstance, error: BaseException) -> str:
+    file = instance.template.where.file
+    line = innermost_line(file, error)
+    return f"{SourceLocation(file, line)}: " if line else ""
 
 
 def _told(error: Exception, stage: str, instance: Any) -> str:

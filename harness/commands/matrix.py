@@ -8,7 +8,8 @@ cache and works offline from then on; the release of this Python is used as it i
 `harness bisect`. What is known is not run again until the case, the harness or a version changes: an interrupted
 run goes on where it was.
 
-Exit status: 0 nothing is wrong, 1 some release breaks a case, 2 for what cannot be done as asked.
+Exit status: 0 nothing is wrong, 1 some release breaks a case, 2 for what cannot be done as asked, and where a case
+ended its process or ran out of time with no release to blame for it.
 """
 
 from __future__ import annotations
@@ -20,11 +21,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.commands.chosen import chosen_instances
+from harness.commands.numbers import count, positive
 from harness.errors import EnvironmentFailed, UsageError
 
 if TYPE_CHECKING:
     from harness.bisect.cells import CaseName
     from harness.bisect.environments import Environments
+
+FINE, BAD, UNDECIDED = 0, 1, 2
 
 _PAGE = """# Regressions of Triton's passes
 
@@ -59,8 +64,8 @@ def register(subcommands: Any) -> None:
     command.add_argument("--cache", type=Path, default=None, metavar="FOLDER", help="[in the user's cache folder]")
     command.add_argument("--fresh", action="store_true", help="run everything again")
     command.add_argument("--offline", action="store_true", help="install nothing")
-    command.add_argument("--jobs", type=_count, default=os.cpu_count() or 1, metavar="N", help="releases at a time")
-    command.add_argument("--case-timeout", type=_positive, default=120.0, metavar="SECONDS")
+    command.add_argument("--jobs", type=count, default=os.cpu_count() or 1, metavar="N", help="releases at a time")
+    command.add_argument("--case-timeout", type=positive, default=120.0, metavar="SECONDS")
     command.add_argument("--markdown", type=Path, default=None, metavar="FILE", help="write the grid as a page")
     command.set_defaults(run=run)
 
@@ -88,7 +93,9 @@ def run(options: argparse.Namespace) -> int:
         _write(options.markdown, _PAGE.format(command=_command(options, releases)) + markdown(found, releases))
     if all(cell.verdict == "unsupported" for row in found for cell in row.cells.values()):
         raise UsageError("no case ran on any of these releases", hint="the grid says why")
-    return int(any(row.is_bad for row in found))
+    if any(row.is_bad for row in found):
+        return BAD
+    return UNDECIDED if any(row.is_undecided for row in found) else FINE
 
 
 def _make(cache: Path) -> None:
@@ -105,17 +112,6 @@ def _write(page: Path, content: str) -> None:
         raise UsageError(f"cannot write {page}: {error.strerror}") from error
 
 
-def _positive(text: str) -> float:
-    value = float(text)
-    if not value > 0:
-        raise argparse.ArgumentTypeError(f"{text} is not above zero")
-    return value
-
-
-def _count(text: str) -> int:
-    return int(_positive(str(int(text))))
-
-
 def default_cache() -> Path:
     """Of the user, as the XDG base directories say."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "triton-coverage-harness"
@@ -124,24 +120,15 @@ def default_cache() -> Path:
 def named(name: str) -> Iterator[CaseName]:
     """Raises UsageError where there is no such case."""
     from harness.bisect.cells import CaseName
-    from harness.cases.loading import case_files, load_templates
+    from harness.cases.loading import case_files
 
     path, _, wanted = name.partition("::")
     files = case_files(Path(path)) if Path(path).is_dir() else [Path(path)]
     if not files or not files[0].is_file():
         raise UsageError(f"{path} is no case file, nor a folder of them")
-    every = [
-        CaseName(str(file), template.name, instance.parameter_id)
-        for file in files
-        for template in load_templates(file)
-        for instance in template.instances()
-    ]
-    chosen = [case for case in every if wanted in ("", case.name, f"{case.name}[{case.parameter_id}]")]
-    if not chosen:
-        raise UsageError(
-            f"{path} has no case {wanted}", hint=f"it has {', '.join(sorted({one.name for one in every}))}"
-        )
-    yield from chosen
+    for file in files:
+        for instance in chosen_instances(file, wanted):
+            yield CaseName(str(file), instance.template.name, instance.parameter_id)
 
 
 def chosen_releases(wanted: str, environments: Environments, offline: bool) -> list[str]:

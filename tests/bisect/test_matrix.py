@@ -20,6 +20,9 @@ from harness.errors import EnvironmentFailed, UsageError
 
 WRONG = Cell("wrong", "tritongpu-pipeline", "y: 1 of 1 wrong")
 MATCH = Cell("match")
+DIED = Cell("died", "", "the process ended by SIGKILL, in stage frontend", "frontend")
+TIMEOUT = Cell("timeout", "", "took more than 9 s, in stage frontend", "frontend")
+OWN = Cell("died", "", "the process ended by SIGKILL, in stage reference", "reference")
 
 
 class FakeRunner:
@@ -94,6 +97,14 @@ def test_another_harness_or_fresh_runs_everything_again(tmp_path: Path, cases: l
     assert len(runner.asked) == 3
 
 
+@pytest.mark.parametrize("cell", [DIED, Cell("timeout", "", "took more than 1 s")])
+def test_a_case_that_died_or_ran_out_of_time_is_run_again(tmp_path: Path, cases: list[CaseName], cell: Cell) -> None:
+    runner = FakeRunner({"3.6.0": cell})
+    for _ in range(2):
+        matrix(tmp_path, runner).fill(cases, ["cuda:80"], ["3.6.0"], 1)
+    assert [count for _, _, count in runner.asked] == [2, 2]
+
+
 def test_a_result_cut_off_in_the_middle_is_not_taken_for_one(tmp_path: Path, cases: list[CaseName]) -> None:
     store, place = Store(tmp_path, "harness"), Place(cases[0], "cuda:80", "3.6.0")
     store.write(place, WRONG)
@@ -129,6 +140,7 @@ CHILD = textwrap.dedent("""
     for number, case in enumerate(request["cases"]):
         print(json.dumps({"begin": number}), flush=True)
         if case["name"] == "dies":
+            print(json.dumps({"stage": "reference"}), flush=True)
             sys.stderr.write("an assertion\\n")
             os._exit(3)
         if case["name"] == "hangs":
@@ -147,13 +159,14 @@ def test_a_child_that_dies_costs_one_case() -> None:
     reason, cells = ran(["good", "dies", "dies", "good"])
     assert reason == ""
     assert [cells[number].verdict for number in range(4)] == ["match", "died", "died", "match"]
-    assert cells[1].detail == "the process ended with status 3: an assertion"
+    assert cells[1].detail == "the process ended with status 3: an assertion, in stage reference"
+    assert cells[1].stage == "reference"
 
 
 def test_a_case_that_takes_too_long_is_ended() -> None:
     _, cells = ran(["good", "hangs", "good"], timeout=3.0)
-    assert [cells[number].verdict for number in range(3)] == ["match", "died", "match"]
-    assert cells[1].detail == "took more than 3 s"
+    assert [cells[number].verdict for number in range(3)] == ["match", "timeout", "match"]
+    assert cells[1].detail == "took more than 3 s, in stage collect"
 
 
 def test_a_child_that_cannot_begin_fails_with_its_last_words() -> None:
@@ -230,11 +243,39 @@ def grid(**verdicts: Sequence[Cell]) -> Cells:
         ([MATCH, MATCH, MATCH, MATCH], "", ""),
         ([WRONG, Cell("unsupported"), Cell("not executed"), MATCH], "3.6.0", "3.9.0"),
         ([WRONG, WRONG, WRONG, Cell("unsupported")], "3.6.0", ""),
+        ([MATCH, DIED, MATCH, MATCH], "3.7.1", "3.8.0"),
+        ([DIED, DIED, TIMEOUT, DIED], "", ""),
+        ([DIED, Cell("unsupported"), Cell("refused"), Cell("unsupported")], "", ""),
+        ([MATCH, OWN, MATCH, WRONG], "3.9.0", ""),
     ],
 )
 def test_the_first_bad_and_the_first_good_release(row: list[Cell], bad: str, good: str) -> None:
     (found,) = rows(grid(p=row), RELEASES)
     assert (found.first_bad, found.first_good) == (bad, good)
+
+
+@pytest.mark.parametrize(
+    ("row", "bad", "undecided", "said"),
+    [
+        ([DIED] * 4, False, True, "died: the process ended by SIGKILL, in stage frontend; no release is to blame: the"),
+        ([TIMEOUT] * 4, False, True, "timeout: took more than 9 s, in stage frontend; no release is to blame: the"),
+        (
+            [OWN, MATCH, MATCH, MATCH],
+            False,
+            True,
+            "in stage reference; no release is to blame: the case's own code",
+        ),
+        ([DIED, MATCH, MATCH, MATCH], True, False, "a_case (cuda:80): the process ended by SIGKILL, in stage frontend"),
+    ],
+)
+def test_a_release_is_blamed_for_a_death_only_where_others_live(
+    row: list[Cell], bad: bool, undecided: bool, said: str
+) -> None:
+    (found,) = rows(grid(p=row), RELEASES)
+    assert (found.is_bad, found.is_undecided) == (bad, undecided)
+    printed, page = text([found], RELEASES), markdown([found], RELEASES)
+    assert said in printed and printed.count(said) == 1
+    assert page.count(f"**{row[0].verdict}**") == int(bad) and row[0].verdict in page
 
 
 def test_cases_that_came_to_the_same_share_a_row() -> None:
@@ -281,7 +322,8 @@ def test_cases_are_named_by_folder_file_and_node(tmp_path: Path) -> None:
     assert [case.parameter_id for case in named(str(tmp_path))] == ["1", "2"]
     assert [case.parameter_id for case in named(f"{tmp_path}/a_case.py::a_case")] == ["1", "2"]
     assert [str(case) for case in named(f"{tmp_path}/a_case.py::a_case[2]")] == [f"{tmp_path}/a_case.py::a_case[2]"]
-    with pytest.raises(UsageError, match="no case other"):
+    assert [str(case) for case in named(f"{tmp_path}/a_case.py::a_case[npu-2]")] == [f"{tmp_path}/a_case.py::a_case[2]"]
+    with pytest.raises(UsageError, match="no case 'other'"):
         list(named(f"{tmp_path}/a_case.py::other"))
     with pytest.raises(UsageError, match="no case file"):
         list(named(f"{tmp_path}/nothing.py"))

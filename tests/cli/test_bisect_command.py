@@ -58,6 +58,8 @@ def test_undecided_is_2(case: str, capsys: pytest.CaptureFixture[str]) -> None:
     [
         ([str(CASES), "--target", "abacus:1"], "no installed backend of Triton compiles for 'abacus:1'"),
         ([f"{CASES}::nothing"], "has no case 'nothing' (its cases: double"),
+        ([f"{CASES}::double[npu-10]"], "has no case 'double[npu-10]' (the nearest there are: double[100])"),
+        ([f"{CASES}::double[fp32]"], "has no case 'double[fp32]' ("),
         (["absent.py"], "'absent.py' is no file of kernel cases"),
     ],
 )
@@ -88,15 +90,23 @@ def one():
 
 @pytest.mark.parametrize(
     ("added", "first", "said"),
-    [("nobody", "pass", "frontend: "), ("1", "raise SystemExit(0)", "collect: the case ended the process (status 0)")],
+    [
+        ("nobody", "pass", "frontend: "),
+        ("1", "raise SystemExit(0)", "bad.py:14: the case called sys.exit(0)"),
+        ("1", "import os; os.abort()", "collect: the case's process ended by SIGABRT"),
+        ("1", "import os; os._exit(3)", "collect: the case ended its process with status 3"),
+        ("1", "import signal; signal.pause()", "collect: still running after 1 s (--case-timeout)"),
+    ],
 )
 def test_a_case_that_does_not_compile_is_undecided(
     tmp_path: Path, added: str, first: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In a sentence with its line, and not taken for a clean one or for a pass that is to blame."""
+    """In a sentence with its line, and not taken for a clean one or for a pass that is to blame; nor does it end or
+    hold up the command."""
     file = tmp_path / "bad.py"
     file.write_text(CASE.format(added=added, first=first))
-    assert main(["bisect", str(file), "--report-dir", str(tmp_path / "report")]) == 2
+    timeout = "1" if "pause" in first else "120"
+    assert main(["bisect", str(file), "--report-dir", str(tmp_path / "report"), "--case-timeout", timeout]) == 2
     told = capsys.readouterr().out
     assert said in told and "Traceback" not in told
 
