@@ -12,6 +12,7 @@ import pytest
 
 from harness.cases.options import CHECKS, RunOptions
 from harness.collection.sharding import Shard, parse_shard
+from harness.errors import HarnessError
 
 DEFAULT_FOLDER = "coverage_kernels"
 DEFAULT_LIT_FOLDER = "lit_tests"
@@ -49,7 +50,7 @@ class Settings:
             kernel_paths=_folders(config, "kernel_paths", DEFAULT_FOLDER),
             lit_paths=_folders(config, "lit_paths", DEFAULT_LIT_FOLDER),
             targets=_targets(option("target")),
-            run=RunOptions(checks=option("checks")),
+            run=RunOptions(checks=option("checks"), machine=option("machine")),
             timeout=option("case_timeout"),
             memory=option("case_memory"),
             report_folder=_from_root(config, option("report_dir")),
@@ -81,7 +82,8 @@ class Settings:
         """The options that running one case again needs: those that are not the default."""
         targets = () if self.targets == (DEFAULT_TARGET,) else (f"--target={','.join(self.targets)}",)
         checks = () if self.run.checks == RunOptions().checks else (f"--checks={self.run.checks}",)
-        return (*targets, *checks)
+        machine = (f"--machine={self.run.machine}",) if self.run.machine else ()
+        return (*targets, *checks, *machine)
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -91,6 +93,13 @@ def add_options(parser: pytest.Parser) -> None:
     add = group.addoption
     add("--target", action="append", metavar="NAME", help="where cases run; several: repeat it or use commas [npu]")
     add("--checks", choices=CHECKS, default="fast", help="fast: bounds and goldens; full: races, unwritten memory, ...")
+    add(
+        "--machine",
+        type=_machine,
+        default="",
+        metavar="NAME",
+        help="npu: lower to, and simulate, this machine (or a .toml file)",
+    )
     add("--case-timeout", type=_seconds, default=120.0, metavar="SECONDS", help="of one case [%(default)g]")
     add("--case-memory", type=_bytes, default=0, metavar="SIZE", help="one case may allocate, such as 2G [no limit]")
     add("--gate", action="store_true", help="exit by the allowlist: red when a listed case does not do as listed")
@@ -116,6 +125,18 @@ def _targets(given: list[str] | None) -> tuple[str, ...]:
     if not chosen:
         raise pytest.UsageError("--target names no target")
     return chosen
+
+
+def _machine(text: str) -> str:
+    from harness.npu.machine import load_machine
+
+    if not text:
+        return ""
+    try:
+        load_machine(text)
+    except HarnessError as error:
+        raise pytest.UsageError(f"--machine {error}") from error
+    return str(Path(text).resolve()) if text.endswith(".toml") else text
 
 
 def _seconds(text: str) -> float:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def npu_driver_active(arch: str = "simulated") -> Iterator[NpuDriver]:
     """Launches inside the block go to the simulated NPU; the driver that was active comes back after it.
 
-    `arch` picks a row of `compiler.PIPELINES`.
+    `arch` picks a row of `compiler.PIPELINES`, or names a machine.
     """
     from triton.runtime import driver as config
 

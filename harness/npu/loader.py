@@ -1,13 +1,14 @@
-"""A compiled program, ready to launch: its text is parsed and planned once."""
+"""A compiled program, ready to launch: its text is parsed and planned, or its instructions decoded, once."""
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.executor.api import LaunchResult
+from harness.executor.api import Argument, ExecutorOptions, LaunchResult
 from harness.executor.memory import Memory
 from harness.npu.arguments import bind_arguments
 from harness.npu.session import LaunchRecord, Session, current_session
@@ -15,31 +16,39 @@ from harness.npu.session import LaunchRecord, Session, current_session
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from harness.npu.machine import Machine
+
+
+Grid = tuple[int, int, int]
+Execute = Callable[[Grid, Sequence[Argument], Memory, ExecutorOptions], LaunchResult]
+
 
 @dataclass(frozen=True)
 class LoadedKernel:
-    """`plan` is the executor's and opaque here; `text` is the program it was made from; `file` the kernel's own,
-    as the program's locations have it, or None."""
+    """text     the IR that it was made from
+    execute  runs it over a grid
+    file     the kernel's own, as the locations of the text have it, or None
+    machine  that it was lowered to; None where the executor runs the text itself
+    """
 
     name: str
     text: str
-    plan: Any
+    execute: Execute
     file: str | None = None
+    machine: Machine | None = None
 
-    def launch(self, grid: tuple[int, int, int], signature: Mapping[str, Any], values: Sequence[Any]) -> LaunchResult:
+    def launch(self, grid: Grid, signature: Mapping[str, Any], values: Sequence[Any]) -> LaunchResult:
         """Executes the kernel over a grid (x, y, z) and tells the current session. Raises Trap or UsageError."""
         session = current_session()
         if session.transform is None:
             return self._launch(session, grid, signature, values)
         # Transformed at each launch and not when loaded, so that no cache, Triton's or ours, ever holds the result.
-        transformed = load_kernel(self.name, session.transform(self.text).encode())
+        transformed = load_text(self.name, session.transform(self.text), self.machine)
         return transformed._launch(session, grid, signature, values)
 
     def _launch(
-        self, session: Session, grid: tuple[int, int, int], signature: Mapping[str, Any], values: Sequence[Any]
+        self, session: Session, grid: Grid, signature: Mapping[str, Any], values: Sequence[Any]
     ) -> LaunchResult:
-        from harness.executor import launch
-
         memory = Memory()
         for allocation in session.memory.allocations:
             memory.add(allocation)
@@ -48,26 +57,50 @@ class LoadedKernel:
         if session.keep_ir is not None:
             session.keep_ir("simulate", self.text)
         started = time.perf_counter()
-        result = launch(self.plan, grid, arguments, memory, session.options)
+        result = self.execute(grid, arguments, memory, session.options)
         seconds = time.perf_counter() - started
         session.launches.append(LaunchRecord(self.name, grid, result, seconds, self.text))
         session.emit(result.output)
         return result
 
 
-def load_kernel(name: str, program: bytes) -> LoadedKernel:
-    """Parses and plans a program. Raises ParseError for text that is not IR, UnsupportedOp for an op
-    without a meaning."""
-    from harness.executor import compile_module
+def load_kernel(name: str, program: bytes, machine: Machine | None = None) -> LoadedKernel:
+    """What the compiler made, ready to launch: a program of the machine, or the text of a module.
+
+    Raises ParseError for text that is not IR, DamagedProgram for a program that is none, UnsupportedOp for an op
+    without a meaning.
+    """
+    if machine is None:
+        return load_text(name, program.decode(), None)
+    return _load_program(name, program, machine)
+
+
+def load_text(name: str, text: str, machine: Machine | None) -> LoadedKernel:
+    """The kernel of a module's text, lowered to the machine if there is one. Raises as `load_kernel` does, and
+    Refusal for what the machine cannot do."""
+    session = current_session()
+    if machine is not None:
+        from harness.npu.compilation import compile_program
+
+        return _load_program(name, compile_program(text, name, machine, session), machine)
+    from harness.executor import compile_module, launch
     from harness.ir import parse_module
 
-    session = current_session()
     session.enter_stage("encode")
-    text = program.decode()
     if session.keep_ir is not None:
         session.keep_ir("encode", text)
     module = parse_module(text, name)
-    return LoadedKernel(name, text, compile_module(module, name), _file_of(module, name))
+    return LoadedKernel(name, text, functools.partial(launch, compile_module(module, name)), _file_of(module, name))
+
+
+def _load_program(name: str, encoded: bytes, machine: Machine) -> LoadedKernel:
+    from harness.npu.isa.encoding import decode
+    from harness.npu.simulator import load_program, simulate
+
+    program = decode(encoded)
+    executable = load_program(program, machine)
+    file = next((origin.where.file for origin in program.origins if origin.where), None)
+    return LoadedKernel(name, program.source, functools.partial(simulate, executable), file, machine)
 
 
 def _file_of(module: ModuleOp, name: str) -> str | None:

@@ -33,6 +33,7 @@ class ExecutedTarget:
     simulated: bool = True
     environment: Mapping[str, str] = field(default_factory=dict)
     transform: Callable[[str], str] | None = None
+    lowers: bool = False  # to the machine that the run asks for
 
     def check(self) -> None:
         from triton import knobs
@@ -67,7 +68,8 @@ class ExecutedTarget:
             bound.kernel[bound.grid](**bound.args, **bound.options)
             return outcome_of(session.launches[first:], time.perf_counter() - started)
 
-        with npu_driver_active(self.arch), use_session(session):
+        arch = context.machine if self.lowers and context.machine else self.arch
+        with npu_driver_active(arch), use_session(session):
             yield launch
 
 
@@ -78,7 +80,7 @@ def npu_option_names() -> frozenset[str]:
     return frozenset(one.name for one in fields(NpuOptions))
 
 
-NPU = ExecutedTarget("npu", "simulated")
+NPU = ExecutedTarget("npu", "simulated", lowers=True)
 TTIR = ExecutedTarget("ttir", "frontend")
 
 

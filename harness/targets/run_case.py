@@ -107,7 +107,7 @@ class _Run:
     def _launch_all(self, checks: Checks) -> list[LaunchOutcome]:
         assert self.case is not None and self.allocated is not None
         executor = ExecutorOptions(checks=checks, threads=self.options.threads)
-        context = RunContext(self.allocated, executor, self._enter, self._keep_ir)
+        context = RunContext(self.allocated, executor, self._enter, self._keep_ir, self.options.machine)
         outcomes = []
         with self.target.open(context) as launch:
             for one in self.case.launches:

@@ -52,12 +52,14 @@ class RunContext:
     """What a target is given for one case: its memory, how to execute, and whom to tell about stages.
 
     keep_ir  takes a stage and the IR that it is given, for whoever looks into a failure
+    machine  what `--machine` says; "" where it was not given
     """
 
     allocated: Allocated
     executor: ExecutorOptions
     enter_stage: EnterStage
     keep_ir: Callable[[str, str], None]
+    machine: str = ""
 
 
 class Target(Protocol):

@@ -21,6 +21,7 @@ from harness.executor.memory import Allocation, Memory
 from harness.goldens import Comparison
 from harness.npu.backend import compiler, driver
 from harness.npu.loader import load_kernel
+from harness.npu.machine import Machine
 from harness.targets import npu
 
 from .edits import rewritten
@@ -277,13 +278,13 @@ def _aborts(*given: Any) -> Any:
 
 
 class _UtilsByName(driver.NpuUtils):
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, machine: Machine | None) -> None:
+        super().__init__(machine)
         loaded: dict[str, Any] = {}
 
         def load(name: str, program: bytes) -> Any:
             if name not in loaded:
-                loaded[name] = load_kernel(name, program)
+                loaded[name] = load_kernel(name, program, machine)
             return loaded[name]
 
         self._load = load  # pyright: ignore[reportAttributeAccessIssue]

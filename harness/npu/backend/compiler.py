@@ -6,18 +6,21 @@ import dataclasses
 import hashlib
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from triton._C.libtriton import ir, passes
 from triton.backends.compiler import BaseBackend, GPUTarget, Language
 
 from harness.errors import Refusal, UnsupportedVersion
 from harness.npu.fingerprint import lowering_fingerprint
+from harness.npu.machine import Machine, load_machine
 
 BACKEND_NAME = "npu"
 WARP_SIZE = 32
 
-PassAdder = Callable[[Any], None]
+# Quoted: on Python 3.10 the alias itself is an instance of `type`, and Triton, which looks here for subclasses of
+# BaseBackend, could not be imported.
+PassAdder: TypeAlias = "Callable[[Any], None]"
 
 # Triton's TTIR passes in the order the wheel's own backends run them (NVIDIA's `make_ttir`, with the loop
 # invariant code motion of AMD's). Tensor descriptors stay: the executor knows them. Block pointers are
@@ -35,7 +38,8 @@ TTIR_PASSES: tuple[tuple[str, str], ...] = (
 )
 OPTIONAL_PASSES = frozenset({"add_rewrite_tensor_pointer"})
 
-# By `GPUTarget.arch`. "frontend" runs no pass, so a difference between the two rows is a pass's doing.
+# By `GPUTarget.arch`. "frontend" runs no pass, so a difference between the two rows is a pass's doing. Any other
+# arch is a machine (see `harness.npu.machine`), which what these passes leave is lowered to.
 PIPELINES: dict[str, tuple[tuple[str, str], ...]] = {"simulated": TTIR_PASSES, "frontend": ()}
 
 
@@ -85,7 +89,9 @@ class NpuBackend(BaseBackend):
 
     def hash(self) -> str:
         """Everything of ours that the compiled program and its results depend on, by content."""
-        return f"{BACKEND_NAME}-{self.target.arch}-{lowering_fingerprint()}"
+        arch = str(self.target.arch)
+        described = arch if arch in PIPELINES else load_machine(arch).fingerprint()
+        return f"{BACKEND_NAME}-{described}-{lowering_fingerprint()}"
 
     def parse_options(self, options: dict[str, Any]) -> NpuOptions:
         known = {field.name for field in dataclasses.fields(NpuOptions)}
@@ -97,8 +103,9 @@ class NpuBackend(BaseBackend):
     def add_stages(self, stages: dict[str, Any], options: Any, language: Language = Language.TRITON) -> None:
         if language != Language.TRITON:
             raise Refusal("the simulated NPU compiles Triton, not Gluon")
-        stages["ttir"] = lambda module, metadata: make_ttir(module, PIPELINES[options.arch])
-        stages[self.binary_ext] = make_program
+        stages["ttir"] = lambda module, metadata: make_ttir(module, PIPELINES.get(options.arch, TTIR_PASSES))
+        has_machine = options.arch not in PIPELINES
+        stages[self.binary_ext] = _lowering_to(load_machine(options.arch)) if has_machine else make_program
 
     def load_dialects(self, context: Any) -> None:
         """The front end's dialects are loaded already, and we add none."""
@@ -137,10 +144,23 @@ def make_ttir(module: Any, pipeline: tuple[tuple[str, str], ...]) -> Any:
 
 
 def make_program(module: Any, metadata: dict[str, Any]) -> bytes:
-    """What the launcher loads: for now the module's text, locations included."""
+    """What the launcher loads where there is no machine to lower to: the module's text, locations included."""
     metadata["name"] = module.get_entry_func_name()
     metadata["shared"] = 0
     return str(module).encode()
+
+
+def _lowering_to(machine: Machine) -> Callable[[Any, dict[str, Any]], bytes]:
+    """The stage that makes the machine's program. Raises Refusal for a kernel that the machine cannot run."""
+
+    def make_machine_program(module: Any, metadata: dict[str, Any]) -> bytes:
+        from harness.npu.compilation import compile_program
+        from harness.npu.session import current_session
+
+        text = make_program(module, metadata).decode()
+        return compile_program(text, metadata["name"], machine, current_session())
+
+    return make_machine_program
 
 
 def _add_pass(manager: Any, group: str, name: str) -> None:

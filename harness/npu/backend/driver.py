@@ -11,6 +11,7 @@ from triton.backends.driver import DriverBase
 
 from harness.errors import HarnessError
 from harness.npu.backend.compiler import BACKEND_NAME, PIPELINES, WARP_SIZE
+from harness.npu.machine import Machine, load_machine
 from harness.npu.relocation import relocate
 
 if TYPE_CHECKING:
@@ -24,15 +25,18 @@ MAX_THREADS = 1 << 30
 
 
 class NpuDriver(DriverBase):
-    """The driver of the simulated NPU. `arch` picks a row of `compiler.PIPELINES`.
+    """The driver of the simulated NPU. `arch` picks a row of `compiler.PIPELINES`, or names a machine; without it
+    the variable TRITON_NPU_MACHINE does.
 
     Triton's base class has no annotations, and a checker reads its empty methods as returning None.
     """
 
-    def __init__(self, arch: str = "simulated") -> None:
+    def __init__(self, arch: str = "") -> None:
         super().__init__()
-        self.arch = arch
-        self.utils = NpuUtils()
+        self.arch = arch or os.environ.get("TRITON_NPU_MACHINE") or "simulated"
+        machine = None if self.arch in PIPELINES else load_machine(self.arch)
+        self.number = _device_number(self.arch, machine)
+        self.utils = NpuUtils(machine)
         self.launcher_cls = NpuLauncher
 
     @classmethod
@@ -45,7 +49,7 @@ class NpuDriver(DriverBase):
 
     def get_current_device(self) -> int:
         """A number that no GPU has: the JIT keeps its compiled kernels by device, whoever the driver is."""
-        return -1 - list(PIPELINES).index(self.arch)
+        return self.number
 
     def set_current_device(self, device: int) -> None:
         """There is one device."""
@@ -102,11 +106,11 @@ CPP_TYPES = {
 class NpuUtils:
     """`driver.utils`, as Triton's CompiledKernel uses it."""
 
-    def __init__(self) -> None:
+    def __init__(self, machine: Machine | None = None) -> None:
         from harness.npu.loader import load_kernel
 
-        # One plan per program text and kernel: the whole input of the plan is the key.
-        self._load = functools.lru_cache(maxsize=512)(load_kernel)
+        # One plan per program and kernel: the whole input of the plan is the key.
+        self._load = functools.lru_cache(maxsize=512)(functools.partial(load_kernel, machine=machine))
 
     def load_binary(
         self, name: str, kernel: bytes, shared: int, device: int
@@ -132,6 +136,12 @@ class NpuUtils:
 
     def set_printf_fifo_size(self, size: int) -> None:
         """What a kernel prints is never dropped."""
+
+
+def _device_number(arch: str, machine: Machine | None) -> int:
+    if machine is None:
+        return -1 - list(PIPELINES).index(arch)
+    return -1 - len(PIPELINES) - int(machine.fingerprint()[:7], 16)
 
 
 class NpuLauncher:

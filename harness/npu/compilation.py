@@ -1,0 +1,35 @@
+"""From a module of TTIR to the machine's program: the stage that Triton calls last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.npu.session import Session
+
+if TYPE_CHECKING:
+
+    from harness.npu.machine import Machine
+
+
+def compile_program(text: str, name: str, machine: Machine, session: Session) -> bytes:
+    """The encoded program of the kernel `name` of a module. The session hears of every pass as a stage.
+
+    Raises Refusal for what the machine cannot do, UnsupportedOp for an op without a lowering.
+    """
+    from harness.ir import parse_module, print_module
+    from harness.npu.isa.encoding import encode
+    from harness.npu.lowering import PASSES, PIPELINE, encode_module
+
+    def enter(stage: str) -> None:
+        session.enter_stage(stage)
+        if session.keep_ir is not None:
+            session.keep_ir(stage, print_module(module))
+
+    module = parse_module(text, name)
+    for flag in PIPELINE:
+        enter(flag)
+        PASSES[flag](module, machine)
+    enter("npu-encode")
+    program = encode_module(module, name, machine)
+    program.source = text
+    return encode(program)

@@ -1,1 +1,0 @@
-"""The machine's instruction set: programs, their binary form and their disassembly."""
