@@ -7,6 +7,8 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import ModuleType
+from typing import get_origin
 
 import pytest
 import torch
@@ -16,6 +18,8 @@ from triton.backends.driver import DriverBase
 from triton.runtime import driver
 
 from harness.npu.activation import npu_driver_active
+from harness.npu.backend import compiler
+from harness.npu.backend import driver as npu_driver
 from harness.npu.session import Session, current_session, use_session
 
 SCRIPT = """
@@ -119,3 +123,9 @@ def _active() -> DriverBase | None:
         return driver.active
     except RuntimeError:
         return None
+
+
+@pytest.mark.parametrize("module", [compiler, npu_driver], ids=lambda module: module.__name__)
+def test_the_backends_modules_hold_no_generic_alias_at_run_time(module: ModuleType):
+    """Triton asks `issubclass` of every `type` in them, and on Python 3.10 `Callable[[Any], None]` is one."""
+    assert [name for name, value in vars(module).items() if get_origin(value) is not None] == []
