@@ -1,0 +1,1 @@
+"""The machine's instruction set: programs, their binary form and their disassembly."""
