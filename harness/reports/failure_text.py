@@ -8,6 +8,7 @@ from harness.reports import user_frames
 from harness.reports.stage_table import stage_table
 from harness.verdicts.buckets import bucket_named
 from harness.verdicts.classify import LIT
+from harness.verdicts.next_step import next_step
 
 _LOG_LINES = 12
 _REPORT_LINES = 60
@@ -30,7 +31,7 @@ def failure_text(verdict: Verdict, verbose: bool = False) -> str:
             *_trace(verdict, verbose),
             *_log(verdict, verbose),
             "",
-            f"next step: {bucket.next_step}",
+            f"next step: {next_step(verdict)}",
         ]
     )
 

@@ -9,7 +9,7 @@ from harness.cases.evidence import Verdict
 from harness.reports import summary
 from harness.reports.record import Record
 from harness.reports.words import plural
-from harness.verdicts.buckets import bucket_named
+from harness.verdicts.next_step import next_step
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; color: #222 }
@@ -77,7 +77,7 @@ def _failures(record: Record) -> str:
 def _failure(record: Record, verdict: Verdict) -> str:
     title = f"<code>{escape(verdict.case)}</code> {escape(verdict.bucket)} at {escape(verdict.stage)}"
     evidence = verdict.evidence
-    facts = [f"<p>{escape(verdict.summary)}</p>", f"<p>{escape(bucket_named(verdict.bucket).next_step)}</p>"]
+    facts = [f"<p>{escape(verdict.summary)}</p>", f"<p>{escape(next_step(verdict))}</p>"]
     facts.append(f"<pre>{escape(record.run.rerun_command(verdict.case))}</pre>")
     if evidence.artifacts:
         facts.append(f'<p><a href="{escape(evidence.artifacts, quote=True)}/">failure folder</a></p>')

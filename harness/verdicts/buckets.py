@@ -9,12 +9,16 @@ from harness.errors import UsageError
 
 @dataclass(frozen=True)
 class Bucket:
-    """`owner` is the layer a person of which should look; `meaning` and `next_step` are one sentence each."""
+    """`owner` is the layer a person of which should look; `meaning` and `next_step` are one sentence each.
+
+    `without_passes` is the next step where no pass had run, if it is another one.
+    """
 
     name: str
     owner: str
     meaning: str
     next_step: str
+    without_passes: str = ""
 
 
 # In the order in which a run meets them: tables and reports keep it.
@@ -78,6 +82,7 @@ BUCKETS: tuple[Bucket, ...] = (
         "kernel or compiler",
         "A program touched memory outside every buffer its pointer may point into.",
         "Look at the mask and the bounds at the kernel line named; then run with --target=ttir, which runs no pass.",
+        "Look at the mask and the bounds at the kernel line named: no pass has had a part in it.",
     ),
     Bucket(
         "trap-other",
@@ -114,6 +119,7 @@ BUCKETS: tuple[Bucket, ...] = (
         "kernel or compiler",
         "The run finished and a buffer differs from its golden.",
         "Read the shape of the error in the report, then run with --target=ttir, which runs no pass.",
+        "Read the shape of the error in the report, then the kernel and its reference: no pass has had a part in it.",
     ),
     Bucket(
         "not-simulated",
