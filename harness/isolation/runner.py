@@ -35,6 +35,7 @@ class IsolatedRunner:
         self._preload = preload
         self._zygote: Zygote | None = None
         self._collector: Child | None = None
+        self._unready: EnvironmentFailed | None = None
 
     def run(self, request: CaseRequest, timeout: float) -> Evidence:
         """Runs one case, for at most `timeout` seconds. Whatever it does, there is Evidence of it.
@@ -96,9 +97,16 @@ class IsolatedRunner:
             raise EnvironmentFailed(f"the process that runs cases died at its start: {last[0]}") from error
 
     def _spawn_once(self, request: CaseRequest | None) -> tuple[Zygote, Child]:
+        if self._unready is not None:
+            raise self._unready
         if self._zygote is None:
             self._zygote = Zygote(self._environment, self._preload)
-        return self._zygote, self._zygote.spawn(request)
+        try:
+            return self._zygote, self._zygote.spawn(request)
+        except EnvironmentFailed as error:
+            # What cannot be imported now cannot be for the next case either, and takes seconds to say so.
+            self._unready = error
+            raise
 
     def _collector_end(self, error: Exception, timeout: float) -> str:
         """Why the collecting process gave no answer; it is gone afterwards."""

@@ -160,6 +160,19 @@ def test_what_cannot_be_imported_is_said(case_file: Path) -> None:
         run(runner, case_file, "nothing")
 
 
+def test_what_cannot_be_imported_is_tried_once_and_said_of_every_case(
+    case_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries = tmp_path / "tries"
+    (tmp_path / "takes_long_to_fail.py").write_text(f"open({str(tries)!r}, 'a').write('x')\nraise ImportError('no')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    runner = IsolatedRunner(preload=("takes_long_to_fail",))
+    for _ in range(2):
+        with pytest.raises(EnvironmentFailed, match="takes_long_to_fail cannot be imported: ImportError: no"):
+            run(runner, case_file, "nothing")
+    assert tries.read_text() == "x"
+
+
 @pytest.mark.parametrize(
     ("text", "what"),
     [
