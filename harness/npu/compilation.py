@@ -18,7 +18,8 @@ def compile_program(text: str, name: str, machine: Machine, session: Session) ->
     """
     from harness.ir import parse_module, print_module
     from harness.npu.isa.encoding import encode
-    from harness.npu.lowering import PASSES, PIPELINE, encode_module
+    from harness.npu.lowering import PASSES, PIPELINE
+    from harness.npu.lowering.encode import encode as make_program
 
     def enter(stage: str) -> None:
         session.enter_stage(stage)
@@ -30,6 +31,4 @@ def compile_program(text: str, name: str, machine: Machine, session: Session) ->
         enter(flag)
         PASSES[flag](module, machine)
     enter("npu-encode")
-    program = encode_module(module, name, machine)
-    program.source = text
-    return encode(program)
+    return encode(make_program(module, machine, name, text))
