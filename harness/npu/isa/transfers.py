@@ -40,6 +40,8 @@ def transfer_of(instruction: Instruction) -> Transfer:
     loads = instruction.opcode == "dma_load"
     tag, lower_axes, upper_axes, wrap_axes, *rest = instruction.immediates
     operands = list(instruction.operands)
+    if len(operands) < 3 or len(instruction.results) != int(loads):
+        raise ValueError(f"{instruction.opcode} lacks operands")
     other = operands.pop() if loads else None
     tile = instruction.results[0] if loads else operands.pop(0)
     if not isinstance(tile, Tile) or not operands:
