@@ -248,6 +248,7 @@ def test_ordinary_tests_are_left_alone(pytester: pytest.Pytester) -> None:
         (("--gate", "--allowlist=gone.txt"), "*gone.txt*"),
         (("--report-dir=bad.txt",), "cannot write the report folder *bad.txt*"),
         (("--case-timeout=0",), "--case-timeout '0' is not a number of seconds above zero"),
+        (("--case-memory=1K",), "--case-memory '1K' is less than the 16M that Triton may need *"),
         (("--case-memory=big",), "--case-memory 'big' is not a size such as 512M or 2G"),
         (("--shard=3/2",), "--shard '3/2' is not I/N with I from 1 to N, such as 2/4"),
     ],
