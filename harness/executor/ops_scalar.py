@@ -33,7 +33,7 @@ from harness.semantics import ELEMENTWISE, elementwise_function, numpy_dtype
 from harness.semantics.types import INTEGER_BITS, Array
 
 
-def _keywords(operation: Operation) -> dict[str, Any]:
+def keywords(operation: Operation) -> dict[str, Any]:
     """The attributes that an elementwise op's meaning depends on, enums by keyword."""
     name = operation.name
     if name == "arith.cmpi":
@@ -52,7 +52,7 @@ def _keywords(operation: Operation) -> dict[str, Any]:
 
 def elementwise_step(planner: Planner, operation: Operation) -> Step:
     """An op applied to plain arrays."""
-    function = elementwise_function(signature(operation, **_keywords(operation)))
+    function = elementwise_function(signature(operation, **keywords(operation)))
     (target,) = planner.slots_of(operation.results)
     sources = planner.slots_of(operation.operands)
     dtypes = [numpy_dtype(element(value.type)) for value in operation.operands]
