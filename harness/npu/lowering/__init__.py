@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from harness.npu.lowering import pointers
+from harness.npu.lowering import double_buffer, inline, pointers, schedule
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -20,7 +20,10 @@ Pass = Callable[["ModuleOp", "Machine"], None]
 
 # By flag, in the order they run.
 PASSES: dict[str, Pass] = {
+    "npu-inline": inline.run,
     "npu-analyze-pointers": pointers.run,
+    "npu-schedule": schedule.run,
+    "npu-double-buffer": double_buffer.run,
 }
 PIPELINE: tuple[str, ...] = tuple(PASSES)
 

@@ -35,7 +35,7 @@ def erase_dead_code(function: Operation) -> None:
     live.keep(function)
     live.spread()
     for region in function.regions:
-        for block in region.blocks:
+        for block in reversed(region.blocks):
             _sweep(block, live)
 
 

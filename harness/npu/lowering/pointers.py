@@ -231,11 +231,11 @@ def _block(rewriter: _Rewriter, op: Operation) -> tuple[Described, Access, Tenso
     desc = operand(op, "desc")
     assert desc is not None and isinstance(desc.type, TensorDescriptorType)
     tensor = rewriter.analysis.forms.get(desc)
-    tile = op.results[0].type if op.results else op.operands[1].type
+    tile = op.results[0].type if op.results else op.src.type  # pyright: ignore[reportAttributeAccessIssue]
     if not isinstance(tensor, Described) or not isinstance(tile, TensorType):
         return None
     block = TensorType(tile.element_type, desc.type.block.get_shape())
-    indices = [value for value in op.operands if value is not desc and value is not operand(op, "src")]
+    indices: tuple[SSAValue, ...] = tuple(op.indices)  # pyright: ignore[reportAttributeAccessIssue]
     pointers, mask = block_access(rewriter.analysis.scalars, tensor, indices, extents_of(block))
     if not _is_strided(pointers):
         pointers, mask = without_unit_axes(rewriter.analysis.scalars, pointers, mask)

@@ -81,9 +81,7 @@ _CLASSES: dict[str, type[Operation]] = {
     )
 }
 # Ops of two integers of one type that this module can add.
-INTEGER_OPS = frozenset(
-    op.name for op in _CLASSES.values() if issubclass(op, (arith.SignlessIntegerBinaryOperation))
-)
+INTEGER_OPS = frozenset(op.name for op in _CLASSES.values() if issubclass(op, (arith.SignlessIntegerBinaryOperation)))
 
 
 def _no_joins(scalar: Scalar) -> SSAValue:
@@ -249,7 +247,7 @@ class Scalars:
             properties["predicate"] = IntegerAttr(INTEGER_PREDICATE.values[predicate], i64)
         op = _CLASSES[name].create(operands=operands, result_types=[scalar.type], properties=properties)
         anchor = scalar.anchor
-        while anchor in self.instead:
+        while anchor is not None and anchor in self.instead:
             anchor = self.instead[anchor]
         assert anchor is not None and anchor.parent is not None
         op.location = anchor.location

@@ -1,0 +1,237 @@
+"""`npu-double-buffer`: a loop's loads are started one trip ahead, into a second buffer.
+
+Of a counted loop that writes no memory, the loads whose address, bounds and strides are scalars that follow from the
+counter and from what is carried round without loading anything. The loop then carries the tile: each trip starts the
+load of the next one, works on its own, and waits at its end. In the last trip, and before a loop of no trips, what is
+started reads nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i1, i64
+from xdsl.ir import Block, Operation, SSAValue
+
+from harness.ir import operand
+from harness.ir.dialects.npu import Access, StartLoadOp, WaitOp, transfer
+from harness.ir.enums import INTEGER_PREDICATE
+from harness.npu.lowering.dead_code import erase_dead_code
+from harness.npu.lowering.effects import Effects
+from harness.npu.lowering.forms import extents_of
+from harness.npu.lowering.rebuild import add_argument, with_more_results
+
+if TYPE_CHECKING:
+    from harness.npu.machine import Machine
+
+Values = dict[SSAValue, SSAValue]
+
+
+def run(module: ModuleOp, machine: Machine) -> None:
+    """The pass. Whether two buffers fit is for the allocation to say."""
+    for function in module.body.block.ops:
+        effects = Effects()
+        loops = [op for op in function.walk() if op.name == "scf.for"]
+        for loop in loops:
+            if not effects.of(loop).writes:
+                _double_buffer(loop)
+        if loops:
+            erase_dead_code(function)
+
+
+@dataclass
+class _Load:
+    """A load that can be started ahead. `slice`: the ops of the body that its operands come from, in order; `carried`:
+    those that what is carried into them next comes from."""
+
+    start: Operation
+    wait: Operation
+    slice: list[Operation]
+    carried: list[Operation]
+
+
+def _double_buffer(loop: Operation) -> None:
+    body = loop.regions[0].blocks[0]
+    order = {op: number for number, op in enumerate(body.ops)}
+    loads = [load for op in order if op.name == "npu.start_load" and (load := _candidate(op, body, order)) is not None]
+    if not loads:
+        return
+    ahead = _Ahead(loop, body)
+    for op in sorted({op for load in loads for op in load.carried}, key=order.__getitem__):
+        ahead.to_top(op)
+    first, following = [], []
+    for load in loads:
+        first.append(ahead.before(load))
+        following.append(ahead.next(load))
+    for load in loads:
+        tile = add_argument(body, load.start.results[0].type)
+        tile.name_hint = load.start.results[0].name_hint
+        load.wait.results[0].replace_all_uses_with(tile)
+        _erase(load.wait)
+        _erase(load.start)
+    with_more_results(loop, [tile.type for tile in first], first, [following])
+
+
+# --- which loads ----------------------------------------------------------------------------------------------------
+
+
+def _candidate(op: Operation, body: Block, order: Mapping[Operation, int]) -> _Load | None:
+    (wait,) = {use.operation for use in op.results[1].uses}
+    access = Access.of(op)
+    tensors = [value for value in (access.mask, operand(op, "other")) if value is not None]
+    if wait.parent is not body or any(_is_inside(value, body) and extents_of(value.type) for value in tensors):
+        return None
+    needed = _slice(op.operands, body)
+    if needed is None:
+        return None
+    last = body.last_op
+    assert last is not None
+    used = {value for one in (op, *needed) for value in one.operands}
+    passed_on = [last.operands[argument.index - 1] for argument in body.args[1:] if argument in used]
+    carried = _slice(passed_on, body)
+    if carried is None:
+        return None
+    return _Load(op, wait, sorted(needed, key=order.__getitem__), sorted(carried, key=order.__getitem__))
+
+
+def _is_inside(value: SSAValue, body: Block) -> bool:
+    owner = value.owner
+    return owner is body or (isinstance(owner, Operation) and owner.parent is body)
+
+
+def _slice(values: Iterable[SSAValue], body: Block) -> set[Operation] | None:
+    """The ops of the body that scalars come from; None where it takes more than arithmetic."""
+    found: set[Operation] = set()
+    left = [value for value in values if _is_inside(value, body)]
+    while left:
+        owner = left.pop().owner
+        if not isinstance(owner, Operation) or owner in found:
+            continue
+        if not owner.name.startswith(("arith.", "tt.addptr", "tt.bitcast")) or extents_of(owner.results[0].type):
+            return None
+        found.add(owner)
+        left += [value for value in owner.operands if _is_inside(value, body)]
+    return found
+
+
+# --- starting them ahead ----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Ahead:
+    """Adds what starts loads ahead: in front of the loop, and at the top of its body."""
+
+    loop: Operation
+    body: Block
+    _top: Operation | None = None
+    _made: dict[Operation, dict[object, SSAValue]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._top = self.body.first_op
+
+    def to_top(self, op: Operation) -> None:
+        """What is carried on is known before the trip's work is done."""
+        if op is self._top:
+            self._top = op.next_op
+            return
+        assert self._top is not None
+        op.detach()
+        self.body.insert_op_before(op, self._top)
+
+    def before(self, load: _Load) -> SSAValue:
+        """The tile of the first trip."""
+        low, high, _, *initial = self.loop.operands
+        values: Values = dict(zip(self.body.args, (low, *initial), strict=True))
+        predicate = "ult" if "unsignedCmp" in self.loop.properties else "slt"
+        some = self._compare(predicate, low, high, self.loop)
+        start = self._started(load, values, some, self.loop)
+        return self._waited(start, self.loop)
+
+    def next(self, load: _Load) -> SSAValue:
+        """The tile of the next trip, waited for at the end of this one."""
+        _, high, step = self.loop.operands[:3]
+        last, top = self.body.last_op, self._top
+        assert last is not None and top is not None
+        counter = self.body.args[0]
+        # In unsigned arithmetic the distance to the end does not overflow.
+        left = self._binary(arith.SubiOp, high, counter, top)
+        more = self._compare("ugt", left, step, top)
+        following = self._binary(arith.AddiOp, counter, step, top)
+        values: Values = dict(zip(self.body.args, (following, *last.operands), strict=True))
+        start = self._started(load, values, more, top)
+        return self._waited(start, last)
+
+    def _started(
+        self, load: _Load, values: dict[SSAValue, SSAValue], happens: SSAValue, anchor: Operation
+    ) -> Operation:
+        """The load with other operands, of nothing where it does not happen."""
+        for op in load.slice:
+            self._insert(op.clone_without_regions(values), anchor, op)
+        access = _mapped(Access.of(load.start), values)
+        extent = extents_of(load.start.results[0].type)[0]
+        whole = access.upper[0] if 0 in access.upper else self._constant(extent)
+        select = arith.SelectOp.create(operands=[happens, whole, self._constant(0)], result_types=[i64])
+        upper = {**access.upper, 0: self._insert(select, anchor, load.start)}
+        other = operand(load.start, "other")
+        start = transfer(
+            StartLoadOp,
+            replace(access, upper=upper),
+            [result.type for result in load.start.results],
+            other=None if other is None else values.get(other, other),
+            attributes=load.start.attributes,
+        )
+        self._insert(start, anchor, load.start)
+        start.results[0].name_hint = load.start.results[0].name_hint
+        return start
+
+    def _waited(self, start: Operation, anchor: Operation) -> SSAValue:
+        tile, token = start.results
+        return self._insert(WaitOp.create(operands=[token, tile], result_types=[tile.type]), anchor, start)
+
+    # --- pieces of IR, each at most once in front of one op ---------------------------------------------------
+
+    def _compare(self, predicate: str, a: SSAValue, b: SSAValue, anchor: Operation) -> SSAValue:
+        number = IntegerAttr(INTEGER_PREDICATE.values[predicate], i64)
+        op = arith.CmpiOp.create(operands=[a, b], result_types=[i1], properties={"predicate": number})
+        return self._once((predicate, a, b), op, anchor)
+
+    def _binary(self, kind: type[Operation], a: SSAValue, b: SSAValue, anchor: Operation) -> SSAValue:
+        return self._once((kind, a, b), kind.create(operands=[a, b], result_types=[a.type]), anchor)
+
+    def _constant(self, number: int) -> SSAValue:
+        return self._once(number, arith.ConstantOp(IntegerAttr(number, i64)), self.loop)
+
+    def _once(self, key: object, op: Operation, anchor: Operation) -> SSAValue:
+        made = self._made.setdefault(anchor, {})
+        if key not in made:
+            made[key] = self._insert(op, anchor, self.loop)
+        return made[key]
+
+    def _insert(self, op: Operation, anchor: Operation, origin: Operation) -> SSAValue:
+        block = anchor.parent
+        assert block is not None
+        op.location = origin.location
+        block.insert_op_before(op, anchor)
+        return op.results[0]
+
+
+def _mapped(access: Access, values: Values) -> Access:
+    def of(value: SSAValue) -> SSAValue:
+        return values.get(value, value)
+
+    return Access(
+        of(access.base),
+        tuple(map(of, access.strides)),
+        {axis: of(bound) for axis, bound in access.lower.items()},
+        {axis: of(bound) for axis, bound in access.upper.items()},
+        {axis: (of(start), of(size)) for axis, (start, size) in access.wrap.items()},
+        access.mask,
+    )
+
+
+def _erase(op: Operation) -> None:
+    op.detach()
+    op.erase()
