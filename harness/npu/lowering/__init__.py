@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from harness.npu.lowering import double_buffer, inline, pointers, schedule
+from harness.npu.lowering import allocation, double_buffer, inline, placement, pointers, schedule
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -22,8 +22,10 @@ Pass = Callable[["ModuleOp", "Machine"], None]
 PASSES: dict[str, Pass] = {
     "npu-inline": inline.run,
     "npu-analyze-pointers": pointers.run,
+    "npu-place-lanes": placement.run,
     "npu-schedule": schedule.run,
     "npu-double-buffer": double_buffer.run,
+    "npu-allocate": allocation.run,
 }
 PIPELINE: tuple[str, ...] = tuple(PASSES)
 
