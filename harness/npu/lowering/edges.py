@@ -54,6 +54,12 @@ def passed(terminator: Operation) -> list[list[tuple[SSAValue, SSAValue]]]:
     return [list(zip(operands, receivers(parent), strict=True))]
 
 
+def is_loaded_ahead(root: SSAValue, loop: Operation) -> bool:
+    """Whether a trip of the loop starts the load of this tile; if it is carried, the next trip works on it."""
+    owner = root.owner
+    return isinstance(owner, Operation) and owner.name == "npu.start_load" and owner.parent is loop.regions[0].block
+
+
 @dataclass(frozen=True)
 class Move:
     """What a value is copied to, and from: storages, told apart by `==`. `source` is None for constants.

@@ -21,7 +21,7 @@ from harness.npu.lowering.emitter import RULES, Emitter, Label
 from harness.npu.lowering.layouts import depth
 from harness.npu.lowering.liveness import has_place, reverse_post_order
 from harness.npu.lowering.placed import is_tile, placement_of, shape_of, width_of
-from harness.npu.lowering.rotation import Rotation, rotation_of
+from harness.npu.lowering.rotation import Rotation, rotations_of
 from harness.npu.lowering.views import Views
 
 if TYPE_CHECKING:
@@ -205,17 +205,49 @@ class _Encoder:
         body = operation.regions[0].block
         low, high, step = (emitter.operand(value) for value in operation.operands[:3])
         carried = [(operation.operands[index], target) for index, target in entering(operation)]
-        rotation = rotation_of(operation, emitter)
-        done = Label()
+        done, again = Label(), Label()
         self._pass(operation, carried)
         self._enter(operation, low, high, step, done)
         counter = emitter.register(body.args[0])
         emitter.move_to(counter, low)
-        again = Label()
         emitter.place(again)
-        self._block(body, skip_last=True)
-        self._latch(operation, rotation, again, done, (counter, high, step))
+        rotations = rotations_of(operation, emitter)
+        if rotations:
+            self._even_trip(operation, rotations, (counter, high, step), done)
+        self._trip(operation, rotations)
+        self._next((counter, high, step), again)
+        for rotation in rotations:
+            rotation.exchange(emitter)
         emitter.place(done)
+
+    def _even_trip(
+        self,
+        operation: Operation,
+        rotations: Sequence[Rotation],
+        bounds: tuple[Register, Operand, Operand],
+        done: Label,
+    ) -> None:
+        """The first of two copies of a body, after which buffers are exchanged; if it was the last trip, what was
+        loaded is where nobody outside looks for it."""
+        emitter, odd = self._emitter, Label()
+        self._trip(operation, rotations)
+        self._next(bounds, odd)
+        for rotation in rotations:
+            if rotation.result.first_use is not None:
+                emitter.move(rotation.argument, emitter.tile(rotation.loaded))
+        emitter.jump(done)
+        emitter.place(odd)
+        for rotation in rotations:
+            rotation.exchange(emitter)
+
+    def _trip(self, operation: Operation, rotations: Sequence[Rotation]) -> None:
+        body = operation.regions[0].block
+        yielded = body.last_op
+        assert yielded is not None
+        self._block(body, skip_last=True)
+        self._emitter.at(yielded)
+        rotating = {rotation.argument for rotation in rotations}
+        self._pass(yielded, [pair for pair in passed(yielded)[0] if pair[1] not in rotating])
 
     def _enter(self, operation: Operation, low: Operand, high: Operand, step: Operand, done: Label) -> None:
         """Around the loop where it has no trip. A step of zero or less is undefined, and taken as no trip."""
@@ -227,34 +259,15 @@ class _Encoder:
         predicate = "uge" if unsigned else "sge"
         emitter.scalar(none, "arith.cmpi", [low, high], predicate=predicate)
         if _whole(step) is None:
-            kind = step.element
-            emitter.scalar(below, "arith.cmpi", [step, emitter.number(0, kind)], predicate="ule" if unsigned else "sle")
+            zero = emitter.number(0, step.element)
+            emitter.scalar(below, "arith.cmpi", [step, zero], predicate="ule" if unsigned else "sle")
             emitter.scalar(none, "arith.ori", [none, below])
         emitter.branch(none, done)
 
-    def _latch(
-        self,
-        operation: Operation,
-        rotation: Rotation | None,
-        again: Label,
-        done: Label,
-        bounds: tuple[Register, Operand, Operand],
-    ) -> None:
-        """The next trip, if there is one: as many steps are left as fit before the end, which no sum passes."""
+    def _next(self, bounds: tuple[Register, Operand, Operand], again: Label) -> None:
+        """The next trip, if more is left to the end than a step: the sum cannot pass it then."""
         emitter = self._emitter
-        body = operation.regions[0].block
-        yielded = body.last_op
-        assert yielded is not None
         counter, high, step = bounds
-        if rotation is None:
-            emitter.at(yielded)
-            self._pass(yielded, passed(yielded)[0])
-            self._next(counter, high, step, again)
-            return
-        raise emitter.refuse(operation, "carries a transfer from one trip to the next")
-
-    def _next(self, counter: Register, high: Operand, step: Operand, again: Label) -> None:
-        emitter = self._emitter
         left, more = emitter.spare(counter.element), emitter.spare("i1")
         emitter.scalar(left, "arith.subi", [high, counter])
         emitter.scalar(more, "arith.cmpi", [left, step], predicate="ugt")

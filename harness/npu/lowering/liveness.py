@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from harness.ir import operation_name
-from harness.npu.lowering.edges import Edge, entering, passed, receivers
+from harness.npu.lowering.edges import Edge, entering, is_loaded_ahead, passed, receivers
 from harness.npu.lowering.placed import is_tile, placement_of, shape_of, width_of
 from harness.npu.lowering.views import Views, is_constant
 from harness.semantics import ELEMENTWISE
@@ -261,6 +261,7 @@ class _Walk:
         self._induction(body.args[0], entry, end)
         self._define(operation.results)
         self._keep_going(yielded, entry, end)
+        self._buffers(operation, entry, end)
         self._join(zip(body.args[1:], operation.results, strict=True))
         self._carry_tokens(operation, list(zip(yielded.operands, operation.results, strict=True)))
 
@@ -272,6 +273,17 @@ class _Walk:
                 if interval is not None:
                     interval.reach(entry)
                     interval.reach(end)
+
+    def _buffers(self, loop: Operation, entry: int, end: int) -> None:
+        """The tile that a trip works on and the one that it loads change places: each is taken all the while."""
+        body = loop.regions[0].block
+        assert body.last_op is not None
+        for value, argument in zip(body.last_op.operands, body.args[1:], strict=True):
+            root = self._views.of(value).root
+            if is_tile(value) and is_loaded_ahead(root, loop):
+                for one in (root, argument):
+                    self.result.intervals[one].reach(entry)
+                    self.result.intervals[one].reach(end)
 
     def _started(self, token: SSAValue) -> list[SSAValue]:
         """The tile that the load with this token fills."""
