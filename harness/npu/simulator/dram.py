@@ -122,6 +122,7 @@ def load_into(
     target: Array, pointer: Pointer, mask: Any, other: Array | None, access: AccessType, context: Context
 ) -> None:
     """A load straight into a tile (P, *extents) where it is one strided copy, else by way of a fresh array."""
+    mask = settled_mask(mask, context)
     if pointer.allocation is not None and context.shadow is None:
         simple = window(pointer, mask, access, None if mask is None else other)
         if simple is not None and (mask is None or other is None or other.shape[0] <= simple.programs):
