@@ -1,6 +1,8 @@
 """`harness opt`: triton-opt out of the installed wheel.
 
     harness opt FILE.mlir --triton-combine --tritongpu-pipeline="num-stages=3"
+    harness opt FILE.mlir --npu-analyze-pointers --machine=tiny    passes of the simulated NPU's lowering
+    harness opt FILE.mlir --npu-lower --print-after                all of them, and the IR after each
     harness opt --list-passes
     harness opt --update FILE.mlir
 
@@ -18,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
-from harness.lit import opt
+from harness.lit import lowering, opt
 from harness.lit.compiler import Compiler, installed_compiler
 from harness.lit.forked import failing_pass, run_opt
 from harness.lit.update import update_file
@@ -51,6 +53,8 @@ def run(options: argparse.Namespace) -> int:
         return 0
     if arguments[0] in ("--update", "-update"):
         return _update(arguments[1:])
+    if lowering.is_asked_for(arguments):
+        return lowering.main(arguments)
     return _run(arguments)
 
 
@@ -64,6 +68,8 @@ def list_passes(compiler: Compiler) -> str:
     ]
     if route.refusal:
         lines.append(f"no pipelines as text, so that options are only those of the bindings: {route.refusal}")
+    ours = lowering.pass_names()
+    lines.append(f"passes of the simulated NPU's lowering, in order: {' '.join(f'--{name}' for name in ours)}")
     return "\n".join(lines) + "\n"
 
 

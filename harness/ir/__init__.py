@@ -26,9 +26,9 @@ def parse_module(text: str, name: str) -> ModuleOp:
     return ModuleParser(registry(), text, name).module()
 
 
-def print_module(module: ModuleOp) -> str:
-    """Writes a module in the syntax Triton prints, locations included; `parse_module` reads the same module back."""
-    return ModulePrinter(registry()).module_text(module)
+def print_module(module: ModuleOp, locations: bool = True) -> str:
+    """Writes a module in the syntax Triton prints, with its locations: `parse_module` reads the same module back."""
+    return ModulePrinter(registry(), locations).module_text(module)
 
 
 __all__ = [

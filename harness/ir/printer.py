@@ -38,8 +38,9 @@ class ModulePrinter:
 
     boolean = i1
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, locations: bool = True) -> None:
         self._registry = registry
+        self._with_locations = locations
         self._parts: list[str] = []
         self._indent = 0
         self._texts: dict[Attribute, str] = {}
@@ -143,7 +144,8 @@ class ModulePrinter:
         else:
             self._parts.append(op.name.removeprefix("builtin."))
             syntax.print(self, op)
-        self.word(f"loc({self._aliases.name(op.location)})")
+        if self._with_locations:
+            self.word(f"loc({self._aliases.name(op.location)})")
 
     def _generic(self, op: Operation) -> None:
         placeholder = isinstance(op, UnregisteredOp)
@@ -190,8 +192,7 @@ class ModulePrinter:
         self.glued(self.block_name(block))
         if block.args:
             written = (
-                f"{self.value(arg)}: {self.type_text(arg.type)} {self.location_text(arg.location)}"
-                for arg in block.args
+                f"{self.value(arg)}: {self.type_text(arg.type)}{self.location_text(arg.location)}" for arg in block.args
             )
             self.glued(f"({', '.join(written)})")
         self.glued(":")
@@ -207,8 +208,8 @@ class ModulePrinter:
         self._parts.append("\n" + "  " * self._indent)
 
     def location_text(self, location: Attribute) -> str:
-        """`loc(...)` with one level written out, as block arguments have it."""
-        return f"loc({self._aliases.written_out(location)})"
+        """` loc(...)` with one level written out, as block arguments have it; nothing where none are printed."""
+        return f" loc({self._aliases.written_out(location)})" if self._with_locations else ""
 
 
 def _says_nothing(op: Operation) -> bool:

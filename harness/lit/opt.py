@@ -128,14 +128,14 @@ def run(request: OptRequest, compiler: Compiler, text: str, tell: Progress = lam
     `verify_diagnostics`, descriptor 2 must be a regular file open for reading.
     """
     status, printed = 0, []
-    for first_line, chunk in _chunks(text, request.split_input_file):
+    for first_line, chunk in split_input(text, request.split_input_file):
         ok, output = _process(request, compiler, chunk, first_line, tell)
         status = status if ok else 1
         printed.append(output)
     return status, f"{SPLIT_MARKER}\n".join(printed)
 
 
-def _chunks(text: str, split: bool) -> Iterator[tuple[int, str]]:
+def split_input(text: str, split: bool) -> Iterator[tuple[int, str]]:
     """(number of its first line, text) of each module in the input."""
     if not split:
         yield 1, text

@@ -14,7 +14,7 @@ from importlib import metadata, util
 from pathlib import Path
 
 from harness.errors import UnsupportedFlag, UsageError
-from harness.lit import opt
+from harness.lit import lowering, opt
 from harness.lit.compiler import installed_compiler
 from harness.lit.forked import OptResult, run_opt
 
@@ -102,6 +102,8 @@ def tool_call(words: tuple[str, ...]) -> ToolCall:
     if call.tool == OPT:
         call.request = opt.parse_arguments(call.words[1:])
         opt.check_supported(call.request, installed_compiler())
+    elif call.tool == lowering.TOOL:
+        lowering.parse_arguments(call.words[1:])
     elif call.tool not in _TOOLS and call.tool not in _SYSTEM_TOOLS:
         raise _no_tool(call.tool)
     return call
@@ -172,6 +174,11 @@ def _run_file_check(call: ToolCall, streams: Streams, folder: Path) -> int:
     return _run(file_check_command() + list(call.words[1:]), call, streams, folder)
 
 
+def _run_lowering(call: ToolCall, streams: Streams, folder: Path) -> int:
+    """The passes of the simulated NPU, in this process: they are Python."""
+    return lowering.main(call.words[1:], streams.stdin, streams.stdout, streams.stderr)
+
+
 def _run_count(call: ToolCall, streams: Streams, folder: Path) -> int:
     """`count N`: the input has so many lines."""
     if len(call.words) != 2 or not call.words[1].isdigit():
@@ -208,6 +215,7 @@ def _run_system_tool(call: ToolCall, streams: Streams, folder: Path) -> int:
 
 _TOOLS: Mapping[str, Callable[[ToolCall, Streams, Path], int]] = {
     FILECHECK: _run_file_check,
+    lowering.TOOL: _run_lowering,
     "count": _run_count,
     "split-file": _run_split_file,
 }

@@ -103,7 +103,7 @@ def _print_function(printer: ModulePrinter, op: Operation) -> None:
         text = printer.type_text(input_) + printer.dictionary_text(attributes[index].data)
         if entry is not None:
             argument = entry.args[index]
-            text = f"{printer.value(argument)}: {text} {printer.location_text(argument.location)}"
+            text = f"{printer.value(argument)}: {text}{printer.location_text(argument.location)}"
         written.append(text)
     printer.glued(f"({', '.join(written)})")
     _print_results(printer, op, list(type_.outputs))

@@ -1,0 +1,159 @@
+"""The passes of the simulated NPU's lowering over a file, as triton-opt runs Triton's.
+
+harness opt FILE.mlir --npu-analyze-pointers --machine=tiny
+// RUN: harness-opt %s --npu-analyze-pointers | FileCheck %s
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.errors import HarnessError, UnsupportedFlag, UsageError
+from harness.lit.opt import SPLIT_MARKER, split_input
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+TOOL = "harness-opt"
+_PREFIX = "npu-"
+_ALL = "npu-lower"
+
+
+@dataclass(frozen=True)
+class LoweringRequest:
+    """`input` and `output` are paths, "-" for the standard streams; `passes` in the order given.
+
+    print_after  the module after each pass, not only after the last
+    """
+
+    input: str = "-"
+    output: str = "-"
+    passes: tuple[str, ...] = ()
+    machine: str = "default"
+    print_after: bool = False
+    debuginfo: bool = False
+    split_input_file: bool = False
+
+
+_SWITCHES = {"print-after": "print_after", "mlir-print-debuginfo": "debuginfo", "split-input-file": "split_input_file"}
+_VALUES = {"machine": "machine", "o": "output"}
+
+
+def is_asked_for(arguments: Sequence[str]) -> bool:
+    """Whether a command line names a pass of ours."""
+    return any(argument.lstrip("-").startswith(_PREFIX) for argument in arguments if argument.startswith("-"))
+
+
+def pass_names() -> tuple[str, ...]:
+    """The flags of the passes, in the order of the pipeline."""
+    from harness.npu.lowering import PASSES
+
+    return tuple(PASSES)
+
+
+def parse_arguments(arguments: Sequence[str]) -> LoweringRequest:
+    """Raises UsageError for what is no argument, UnsupportedFlag for a pass of Triton's among ours."""
+    request = LoweringRequest()
+    inputs: list[str] = []
+    rest = list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        if argument == "-" or not argument.startswith("-"):
+            inputs.append(argument)
+            continue
+        request = _with_flag(request, argument.lstrip("-"), rest)
+    if len(inputs) > 1:
+        raise UsageError(f"{TOOL} reads one file, not {' and '.join(inputs)}")
+    return replace(request, input=inputs[0]) if inputs else request
+
+
+def _with_flag(request: LoweringRequest, flag: str, rest: list[str]) -> LoweringRequest:
+    name, equals, value = flag.partition("=")
+    if name in _SWITCHES and not equals:
+        return replace(request, **{_SWITCHES[name]: True})
+    if name in _VALUES:
+        if not equals and not rest:
+            raise UsageError(f"--{name} has no value")
+        return replace(request, **{_VALUES[name]: value if equals else rest.pop(0)})
+    if name == _ALL and not equals:
+        return replace(request, passes=(*request.passes, *pass_names()))
+    if name in pass_names() and not equals:
+        return replace(request, passes=(*request.passes, name))
+    raise _unknown(name)
+
+
+def _unknown(name: str) -> UnsupportedFlag | UsageError:
+    if name.startswith(_PREFIX):
+        names = (*pass_names(), _ALL)
+        close = difflib.get_close_matches(name, names, n=1) or [", ".join(names)]
+        return UsageError(f"there is no pass {name}", hint=f"did you mean {close[0]}?")
+    return UnsupportedFlag(
+        f"unsupported: --{name} beside passes of the NPU's lowering",
+        hint="run Triton's passes first, and pipe what they print into harness-opt",
+    )
+
+
+def run(request: LoweringRequest, text: str) -> str:
+    """What the passes make of an input's text. Raises ParseError, Refusal, and UsageError for an unknown machine."""
+    from harness.npu.machine import load_machine
+
+    machine = load_machine(request.machine)
+    return f"{SPLIT_MARKER}\n".join(
+        _lowered(request, "\n" * (line - 1) + chunk, machine)
+        for line, chunk in split_input(text, request.split_input_file)
+    )
+
+
+def _lowered(request: LoweringRequest, text: str, machine: object) -> str:
+    from harness.ir import parse_module, print_module
+    from harness.npu.lowering import run_passes
+
+    printed: list[str] = []
+
+    def keep(name: str, module: ModuleOp) -> None:
+        if request.print_after:
+            printed.append(f"// after {name}\n{print_module(module, request.debuginfo)}")
+
+    module = parse_module(text, "stdin" if request.input == "-" else request.input)
+    run_passes(module, machine, request.passes, keep)  # pyright: ignore[reportArgumentType]
+    return "\n".join(printed) if printed else print_module(module, request.debuginfo)
+
+
+def main(arguments: Sequence[str], stdin: int = 0, stdout: int = 1, stderr: int = 2) -> int:
+    """Exit status, with open files to read and write: 1 for what cannot be lowered. Raises UsageError and
+    UnsupportedFlag for a command line that is wrong."""
+    request = parse_arguments(arguments)
+    try:
+        printed = run(request, _read(request.input, stdin)).encode()
+    except HarnessError as error:
+        if isinstance(error, UsageError):
+            raise
+        _write(stderr, f"{type(error).__name__}: {error}\n".encode())
+        return 1
+    if request.output == "-":
+        sys.stdout.flush()
+        _write(stdout, printed)
+    else:
+        Path(request.output).write_bytes(printed)
+    return 0
+
+
+def _read(path: str, stdin: int) -> str:
+    if path == "-":
+        with os.fdopen(os.dup(stdin), "rb") as stream:
+            return stream.read().decode()
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    with os.fdopen(os.dup(descriptor), "wb") as stream:
+        stream.write(data)
