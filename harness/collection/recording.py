@@ -50,6 +50,10 @@ class Recording:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self.selected.update(item.nodeid for item in session.items if isinstance(item, KernelItem))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self) -> None:
+        """Not once things are collected, for that is over too where -m or -k is no expression: there is no run then."""
         if (self.selected or self.broken) and not self.config.getoption("collectonly"):
             self._start()
 

@@ -10,9 +10,9 @@ from harness.gate.gate import GateResult
 from harness.reports.record import Comparison, Record
 from harness.reports.stage_table import stage_counts
 from harness.reports.words import plural
-from harness.verdicts import is_absent
 from harness.verdicts.buckets import BUCKETS, Bucket
 
+_MOST_REASONS = 10
 _UNCOUNTABLE = ("fixed", "moved", "gone")
 _COUNTED = (("pass", "passed"), ("fail", "failed"), ("refused", "refused"), ("void", "void"), ("skip", "skipped"))
 
@@ -69,15 +69,22 @@ def buffers_compared(record: Record) -> tuple[int, int]:
     return compared, len(buffers) - compared
 
 
-def absences(record: Record) -> list[str]:
-    """`16 skipped: Triton 3.9.0 has no tl.make_block_ptr`: what there was nothing to run of, and why."""
-    reasons = Counter(verdict.summary for verdict in record.verdicts if is_absent(verdict))
-    return [f"{count} skipped: {reason}" for reason, count in reasons.items()]
+def skips(record: Record) -> list[str]:
+    """`16 skipped: Triton 3.9.0 has no tl.make_block_ptr`: every skipped case, by its reason; the most common first."""
+    reasons = Counter(
+        verdict.summary or "no reason is given" for verdict in record.verdicts if verdict.outcome == "skip"
+    )
+    lines = [f"{count} skipped: {reason}" for reason, count in reasons.most_common(_MOST_REASONS)]
+    others = len(reasons) - len(lines)
+    if others <= 0:
+        return lines
+    rest = sum(count for _, count in reasons.most_common()[_MOST_REASONS:])
+    return [*lines, f"{rest} skipped for {plural(others, 'other reason')}"]
 
 
 def facts(record: Record) -> list[str]:
     """What else the headline owes: skipped cases with their reason, and stages, where a target has them."""
-    return absences(record) + stage_counts(record.verdicts)
+    return skips(record) + stage_counts(record.verdicts)
 
 
 def gate_headline(gate: GateResult) -> str:

@@ -12,6 +12,7 @@ import pytest
 
 # Imported here, since inner runs forget what they import, and NumPy cannot be imported twice.
 from harness.collection.settings import DEFAULT_TARGET
+from harness.reports import load_report
 from harness.targets.registry import target_named
 
 MISBEHAVIOUR = Path(__file__).parents[1] / "isolation"
@@ -259,6 +260,19 @@ def test_options_that_cannot_be_used_are_one_sentence(suite: Suite, options: tup
     result = suite.run("-n0", *options)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: {message}"])
+
+
+@pytest.mark.parametrize("options", [("-m", "cuda_91"), ("-k", "(")])
+def test_an_expression_that_is_none_is_told_and_is_no_run(suite: Suite, options: tuple[str, ...]) -> None:
+    suite.add("good.py")
+    suite.run("-n0")
+    before = suite.record()
+    result = suite.run("-n0", *options)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stdout.no_fnmatch_line("*ended early*")
+    result.stderr.fnmatch_lines([f"ERROR: *{options[1]}*"])
+    assert suite.record() == before
+    assert load_report(suite.pytester.path / ".harness/report").verdicts  # the journal is the old one too
 
 
 def test_the_gate_decides_over_cases_and_over_nothing_else(suite: Suite) -> None:

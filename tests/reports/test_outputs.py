@@ -65,6 +65,18 @@ def test_a_known_failure_is_not_shown_as_news(record):
     assert "2 known failures" in terminal_table(record)
 
 
+def test_every_skipped_case_is_counted_with_its_reason(record, verdict):
+    reasons = ["Triton 3.9.0 has no tl.make_block_ptr"] * 2 + ["requires gpu, which triton 3.7.1 is not", ""]
+    record.verdicts = [verdict(f"k/x.py::x[npu-{i}]", "", "skip", why) for i, why in enumerate(reasons)]
+    assert terminal_table(record).splitlines()[1:4] == [
+        "2 skipped: Triton 3.9.0 has no tl.make_block_ptr",
+        "1 skipped: requires gpu, which triton 3.7.1 is not",
+        "1 skipped: no reason is given",
+    ]
+    record.verdicts = [verdict(f"k/x.py::x[npu-{i}]", "", "skip", f"reason {i}") for i in range(15)]
+    assert "5 skipped for 5 other reasons" in terminal_table(record)
+
+
 def test_long_lists_are_cut_and_say_so(record, verdict):
     record.verdicts = [verdict(f"k/x.py::x[npu-{i}]", "race") for i in range(3000)]
     assert len(terminal_table(record).splitlines()) < 60
