@@ -145,6 +145,10 @@ class DamagedProgram(HarnessError):
     """Bytes that are not the machine program they claim to be."""
 
 
+class LoweringFault(HarnessError):
+    """A machine program does something else than the IR it was lowered from."""
+
+
 class NotSimulated(HarnessError):
     """Part of the case ran on the host instead of the simulator, so the run proves nothing."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -44,6 +45,8 @@ class ExecutorOptions:
     native_elements  a launch of fewer elements is not worth compiling for
     copies  when an asynchronous copy reads its source: "earliest", where it is issued, or "latest", at the wait
             that completes it. A kernel whose result depends on it has a race
+    probe    told of every value that an `npu.probe` shows: its number, the numbers of the programs (x fastest), and
+             the values, (P, *extents)
     max_turns  turns that programs which wait for one another may take, all together, before one must finish
     """
 
@@ -55,6 +58,7 @@ class ExecutorOptions:
     max_turns: int = 40_000
     native: bool = True
     native_elements: int = 1 << 20
+    probe: Callable[[int, np.ndarray, np.ndarray], None] | None = None
 
 
 @dataclass

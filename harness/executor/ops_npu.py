@@ -20,7 +20,8 @@ from harness.executor.ops_local import TOKEN
 from harness.executor.ops_memory import from_memory, load_through, loader, plain_access, store_through, to_memory
 from harness.executor.ops_tensor import broadcast_box, unary
 from harness.executor.plan import Frame, Planner, Step, op
-from harness.executor.values import Affine, Both, Box, Descriptor, Pointer, bounded, dense
+from harness.executor.types import element, extents, get
+from harness.executor.values import Affine, Both, Box, Descriptor, Pointer, bounded, dense, spread
 from harness.ir import operand
 from harness.ir.dialects.npu import Access
 from harness.semantics import numpy_dtype
@@ -245,3 +246,22 @@ def _descriptor_fill(planner: Planner, operation: Operation) -> Step:
         return np.full(1, np.nan if nan else 0).astype(dtype)
 
     return unary(fill)(planner, operation)
+
+
+# --- probes --------------------------------------------------------------------------------------------------
+
+
+@op("npu.probe")
+def _probe(planner: Planner, operation: Operation) -> Step:
+    type_ = operation.operands[0].type
+    source, number, shape = planner.slot(operation.operands[0]), get(operation, "number"), extents(type_)
+    dtype = numpy_dtype(element(type_))
+
+    def run(context: Context, frame: Frame) -> None:
+        if context.options.probe is None:
+            return
+        values = spread(dense(frame[source], dtype), shape)
+        programs = context.linear_ids()
+        context.options.probe(number, programs, np.broadcast_to(values, (programs.size, *shape)))
+
+    return run

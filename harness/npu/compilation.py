@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from harness.npu.session import Session
 
 if TYPE_CHECKING:
-
     from harness.npu.machine import Machine
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,9 @@ from harness.npu.session import LaunchRecord, Session, current_session
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from harness.npu.isa.program import Program
     from harness.npu.machine import Machine
+    from harness.npu.timing import Timing
 
 
 Grid = tuple[int, int, int]
@@ -28,7 +31,7 @@ class LoadedKernel:
     """text     the IR that it was made from
     execute  runs it over a grid
     file     the kernel's own, as the locations of the text have it, or None
-    machine  that it was lowered to; None where the executor runs the text itself
+    machine, program   what it was lowered to; None where the executor runs the text itself
     """
 
     name: str
@@ -36,6 +39,7 @@ class LoadedKernel:
     execute: Execute
     file: str | None = None
     machine: Machine | None = None
+    program: Program | None = None
 
     def launch(self, grid: Grid, signature: Mapping[str, Any], values: Sequence[Any]) -> LaunchResult:
         """Executes the kernel over a grid (x, y, z) and tells the current session. Raises Trap or UsageError."""
@@ -57,11 +61,23 @@ class LoadedKernel:
         if session.keep_ir is not None:
             session.keep_ir("simulate", self.text)
         started = time.perf_counter()
-        result = self.execute(grid, arguments, memory, session.options)
+        if session.values:
+            result = self.execute(grid, arguments, memory, session.options)
+        else:
+            result = LaunchResult(math.prod(grid))
         seconds = time.perf_counter() - started
-        session.launches.append(LaunchRecord(self.name, grid, result, seconds, self.text))
+        timing = self._timing(session, grid, arguments)
+        session.launches.append(LaunchRecord(self.name, grid, result, seconds, self.text, self.program, timing))
         session.emit(result.output)
         return result
+
+    def _timing(self, session: Session, grid: Grid, arguments: Sequence[Argument]) -> Timing | None:
+        if not session.timing or self.program is None or self.machine is None:
+            return None
+        from harness.npu.timing import time_program
+
+        session.enter_stage("timing")
+        return time_program(self.program, self.machine, grid, arguments, events=session.events)
 
 
 def load_kernel(name: str, program: bytes, machine: Machine | None = None) -> LoadedKernel:
@@ -100,7 +116,7 @@ def _load_program(name: str, encoded: bytes, machine: Machine) -> LoadedKernel:
     program = decode(encoded)
     executable = load_program(program, machine)
     file = next((origin.where.file for origin in program.origins if origin.where), None)
-    return LoadedKernel(name, program.source, functools.partial(simulate, executable), file, machine)
+    return LoadedKernel(name, program.source, functools.partial(simulate, executable), file, machine, program)
 
 
 def _file_of(module: ModuleOp, name: str) -> str | None:

@@ -11,22 +11,30 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
 
 from harness.executor.api import ExecutorOptions, LaunchResult
 from harness.executor.memory import Memory
 
+if TYPE_CHECKING:
+    from harness.npu.isa.program import Program
+    from harness.npu.timing import Timing
+
 
 @dataclass(frozen=True)
 class LaunchRecord:
-    """One launch that ran: its positional grid (x, y, z), what the executor found, and the IR it executed."""
+    """One launch that ran: its positional grid (x, y, z), what the executor found, and the IR it executed; on a
+    machine also its program and, where the session asks for it, how long it takes there."""
 
     kernel: str
     grid: tuple[int, int, int]
     result: LaunchResult
     seconds: float
     text: str
+    program: Program | None = None
+    timing: Timing | None = None
 
 
 def _ignore(stage: str) -> None:
@@ -47,6 +55,8 @@ class Session:
     transform called with the text of a program that is about to run; what it returns runs instead. For
               questions about the harness ("would this miscompile be seen?"); None runs what was compiled
     emit      receives the lines of `tl.device_print` of one launch
+    values    whether launches compute anything; False leaves memory as it is
+    timing    whether launches on a machine are timed; `events` keeps what a trace shows
     benchmark_runs   timed runs of each configuration of an autotuned kernel
     launches  every launch so far, in order
     """
@@ -57,6 +67,9 @@ class Session:
     keep_ir: Callable[[str, str], None] | None = None
     transform: Callable[[str], str] | None = None
     emit: Callable[[list[str]], None] = _print_lines
+    values: bool = True
+    timing: bool = False
+    events: bool = False
     benchmark_runs: int = 3
     launches: list[LaunchRecord] = field(default_factory=list)
 

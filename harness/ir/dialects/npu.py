@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i32, i64
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -136,6 +136,15 @@ class DescriptorFillOp(IRDLOperation):
     name = "npu.descriptor_fill"
     desc = operand_def()
     result = result_def()
+
+
+@irdl_op_definition
+class ProbeOp(IRDLOperation):
+    """Shows a value to whoever compares two runs; `number` says which. No pass makes one, and none is lowered."""
+
+    name = "npu.probe"
+    src = operand_def()
+    number = prop_def(IntegerAttr)
 
 
 LOADS: tuple[type[IRDLOperation], ...] = (LoadOp, StartLoadOp)
@@ -336,5 +345,6 @@ def build() -> DialectSyntax:
     }
     syntaxes[WaitOp] = CustomSyntax(_parse_wait, _print_wait)
     formats: list[Syntax] = [conversion(op, "->") for op in (RelayoutOp, DescriptorBaseOp, DescriptorFillOp)]
+    formats.append(Syntax(ProbeOp, "$src attr-dict `:` type($src)"))
     syntaxes.update({syntax.op_type: syntax for syntax in formats})
     return DialectSyntax(Dialect("npu", list(syntaxes), list(ATTRIBUTES)), syntaxes)

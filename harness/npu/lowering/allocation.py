@@ -74,10 +74,10 @@ def run(module: ModuleOp, machine: Machine) -> None:
     """Raises Refusal where the tiles of a kernel do not fit."""
     for function in module.body.block.ops:
         if operation_name(function) in ("tt.func", "func.func") and function.regions[0].blocks:
-            _Allocator(function, machine).run()
+            Allocator(function, machine).run()
 
 
-class _Allocator:
+class Allocator:
     """The storages of one function."""
 
     def __init__(self, function: Operation, machine: Machine) -> None:
@@ -243,4 +243,4 @@ def _inner(function: Operation) -> Iterator[Operation]:
                 blocks.extend(block for region in operation.regions for block in region.blocks)
 
 
-__all__ = ["NOWHERE", "Storage", "has_place", "run"]
+__all__ = ["NOWHERE", "Allocator", "Storage", "has_place", "run"]

@@ -61,6 +61,7 @@ class Emitter:
         self.addresses: dict[SSAValue, int] = {}
         self.registers: dict[SSAValue, int] = {}
         self.tags: dict[SSAValue, int] = {}
+        self.lowered: list[Operation | None] = []  # per instruction, the op it comes from
         self._free_tag = 0
         self._operation: Operation | None = None
         self._origin = Origin("", None)
@@ -175,6 +176,7 @@ class Emitter:
             Instruction(opcode, tuple(results), tuple(operands), tuple(map(int, immediates)))
         )
         self.program.origins.append(self._origin)
+        self.lowered.append(self._operation)
 
     def jump(self, label: Label) -> None:
         self._labels.append((len(self.program.instructions), label))

@@ -37,10 +37,18 @@ _WITHOUT_EFFECT = frozenset({"tt.make_tensor_descriptor"})
 def encode(module: ModuleOp, machine: Machine, kernel: str | None = None, source: str = "") -> Program:
     """The program of the function called `kernel`, else of the only one. Raises Refusal, with the op, the reason
     and the kernel's line, for what the machine cannot do."""
+    return encode_traced(module, machine, kernel, source)[0]
+
+
+def encode_traced(
+    module: ModuleOp, machine: Machine, kernel: str | None = None, source: str = ""
+) -> tuple[Program, list[Operation | None]]:
+    """As `encode`, with the op that each instruction comes from."""
     function = _kernel(module, kernel)
     program = Program(get(function, "sym_name"), machine.name, machine.lanes, source=source)
-    _Encoder(function, Emitter(program, Views(machine.lanes)), machine).run()
-    return program
+    emitter = Emitter(program, Views(machine.lanes))
+    _Encoder(function, emitter, machine).run()
+    return program, emitter.lowered
 
 
 def _kernel(module: ModuleOp, name: str | None) -> Operation:

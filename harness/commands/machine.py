@@ -1,0 +1,126 @@
+"""`harness disasm` and `harness time`: a kernel's program on a machine, and its cycles."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.commands.chosen import chosen_instances
+from harness.errors import HarnessError, UsageError
+
+if TYPE_CHECKING:
+    from harness.cases.kernel_case import CaseInstance
+    from harness.npu.isa.program import Program
+    from harness.npu.session import LaunchRecord
+    from harness.targets.machine_run import Wanted
+
+DEFAULT_MACHINE = "default"
+
+_DISASM = """The machine program of a kernel, one line an instruction.
+
+    harness disasm coverage_kernels/reduce/softmax.py
+    harness disasm 'coverage_kernels/reduce/softmax.py::softmax[fp32-62x1000]' --machine tiny
+    harness disasm PROGRAM.npu
+
+CASE is a file of kernel cases, or a node id with or without its [..] part; a .npu file is a program as the compiler
+leaves it in Triton's cache.
+"""
+
+_TIME = """How long a case's launches take on a machine: cycles, busy engines, roofline. No value is computed.
+
+    harness time coverage_kernels/reduce/softmax.py --machine wide
+    harness time 'coverage_kernels/gemm/matmul.py::matmul[fp32-64x64x64]' --trace matmul.json
+
+The trace opens in ui.perfetto.dev. Where the way through a kernel depends on what it loads, --values runs it first.
+"""
+
+
+def register(subcommands: Any) -> None:
+    disasm = _command(subcommands, "disasm", "the machine program of a kernel, one line an instruction", _DISASM)
+    disasm.add_argument("case", metavar="CASE|FILE.npu")
+    disasm.set_defaults(run=run_disasm)
+    time = _command(subcommands, "time", "the cycles of a case's launches on a machine, without their values", _TIME)
+    time.add_argument("case", metavar="CASE")
+    time.add_argument("--values", action="store_true", help="compute them first: for loops that depend on them")
+    time.add_argument("--trace", type=Path, metavar="FILE", help="write what every engine did, for Perfetto")
+    time.set_defaults(run=run_time)
+
+
+def _command(subcommands: Any, name: str, summary: str, description: str) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = subcommands.add_parser(
+        name, help=summary, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    command.add_argument("--machine", default=DEFAULT_MACHINE, metavar="NAME", help="or a .toml file [%(default)s]")
+    return command
+
+
+def run_disasm(options: argparse.Namespace) -> int:
+    """Raises UsageError for a case, file or machine that is none, Refusal for what the machine cannot do."""
+    from harness.npu.isa.disassembly import disassemble
+
+    for program in _programs(options):
+        print(disassemble(program))
+    return 0
+
+
+def run_time(options: argparse.Namespace) -> int:
+    """Raises as `run_disasm` does, and NeedsProfile where cycles depend on values."""
+    from harness.npu.timing import timing_table, write_trace
+    from harness.targets.machine_run import Wanted
+
+    wanted = Wanted(values=options.values, timing=True, events=options.trace is not None)
+    timings = [record.timing for record in _launches(options, wanted) if record.timing is not None]
+    print("\n".join(timing_table(timings)))
+    if options.trace is not None:
+        write_trace(options.trace, timings)
+        print(f"trace: {options.trace}")
+    return 0
+
+
+def _programs(options: argparse.Namespace) -> list[Program]:
+    file = Path(options.case)
+    if file.suffix == ".npu":
+        return [_read(file)]
+    from harness.targets.machine_run import Wanted
+
+    programs = [record.program for record in _launches(options, Wanted()) if record.program is not None]
+    return [program for at, program in enumerate(programs) if program not in programs[:at]]
+
+
+def _read(file: Path) -> Program:
+    from harness.npu.isa.encoding import decode
+
+    try:
+        return decode(file.read_bytes())
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror}") from error
+
+
+def _launches(options: argparse.Namespace, wanted: Wanted) -> Iterator[LaunchRecord]:
+    """Of every instance that is meant, one after the other."""
+    from harness.npu.machine import load_machine
+    from harness.targets.machine_run import run_on_machine
+
+    load_machine(options.machine)
+    file, _, name = options.case.partition("::")
+    if not Path(file).is_file() or Path(file).suffix != ".py":
+        hint = "CASE is FILE.py, FILE.py::CASE or a node id"
+        raise UsageError(f"{file or options.case!r} is no file of kernel cases", hint=hint)
+    for instance in chosen_instances(Path(file), name):
+        yield from _in_a_sentence(instance, partial(run_on_machine, instance, options.machine, wanted))
+
+
+def _in_a_sentence(instance: CaseInstance, launch: Callable[[], list[LaunchRecord]]) -> list[LaunchRecord]:
+    """What compiling or running raised that is not ours (Triton's errors, the case's own) as one of our sentences."""
+    from harness.bisect.run_case import failure_in
+
+    try:
+        return launch()
+    except HarnessError:
+        raise
+    except Exception as error:
+        failure = failure_in(error, "compile", "", instance)
+        raise UsageError(failure.message, failure.where, failure.hint) from error
