@@ -19,6 +19,7 @@ from harness.executor.plan import Frame, Planner, Step, op
 from harness.executor.types import element, extents, get, pointee
 from harness.executor.values import Affine, Pointer, affine_from_rest, dense, scale_affine, spread
 from harness.ir import operand, source_location
+from harness.ir.enums import SCALED_ELEMENT
 from harness.semantics import numpy_dtype
 from harness.semantics.dot import decode_scaled
 from harness.semantics.types import Array
@@ -154,6 +155,30 @@ def _scaled_upcast(planner: Planner, operation: Operation) -> Step:
             powers = np.ldexp(np.float32(1), exponents - 127).astype(np.float32)
             factors = np.where(exponents == 0xFF, np.float32(np.nan), powers)
         frame[target] = (wide * factors.astype(np.float32)).astype(result)
+
+    return run
+
+
+@op("amdg.upcast_mxfp")
+def _upcast_mxfp(planner: Planner, operation: Operation) -> Step:
+    """One scale, the byte of an e8m0 power of two, for each group along K: the axis that numbers are packed along."""
+    source, scale = planner.slots_of(operation.operands)
+    (target,) = planner.slots_of(operation.results)
+    types = [value.type for value in operation.operands]
+    dtypes, shapes = [numpy_dtype(element(type_)) for type_ in types], [extents(type_) for type_ in types]
+    kind = SCALED_ELEMENT.keywords[get(operation, "fp_type")]
+    if kind != "e2m1":
+        raise UnsupportedOp(f"unsupported amdg.upcast_mxfp of {kind}")
+    wide = extents(operation.results[0].type)
+    axis = next(number for number, extent in enumerate(wide) if extent != shapes[0][number]) + 1
+    result = numpy_dtype(element(operation.results[0].type))
+
+    def run(_: Context, frame: Frame) -> None:
+        values, scales = (
+            spread(dense(frame[slot], dtype), shape)
+            for slot, dtype, shape in zip((source, scale), dtypes, shapes, strict=True)
+        )
+        frame[target] = decode_scaled(values, scales, kind, axis, axis).astype(result)
 
     return run
 

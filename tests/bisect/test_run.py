@@ -91,6 +91,12 @@ def test_conversions_that_triton_writes_in_assembly(file: str, name: str, number
     assert last.verdict == "match" and "tt.elementwise_inline_asm" in last.stage.text
 
 
+def test_a_product_with_scales_that_amd_multiplies_first() -> None:
+    bisection = bisected(REGRESSIONS.parent / "gemm" / "dot_scaled.py", "dot_scaled", "hip:gfx942", 4)
+    (launch,) = bisection.launches
+    assert launch.count("match") == len(launch.results)
+
+
 def test_a_flattened_loop_whose_inner_loop_is_empty() -> None:
     bisection = bisected(REGRESSIONS / "flatten_empty_inner.py", "flatten_empty_inner", "cuda:90")
     if VERSION >= (3, 9):

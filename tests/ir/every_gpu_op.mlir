@@ -54,7 +54,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     %3 = ttng.reinterpret_tensor_descriptor %arg7 : !tt.ptr<i8> to !tt.tensordesc<tensor<16x16xf16>>
     tt.return
   }
-  tt.func public @amd(%arg0: !tt.ptr<f16>, %arg1: tensor<64xi32>, %arg2: tensor<64xi1>, %arg3: tensor<64xf16>, %arg4: !ttg.memdesc<64xf16, #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>, #ttg.shared_memory, mutable>, %arg5: i32, %arg6: tensor<64xf8E4M3FN>, %arg7: tensor<32xi8>, %arg8: tensor<64xbf16>) attributes {noinline = false} {
+  tt.func public @amd(%arg0: !tt.ptr<f16>, %arg1: tensor<64xi32>, %arg2: tensor<64xi1>, %arg3: tensor<64xf16>, %arg4: !ttg.memdesc<64xf16, #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>, #ttg.shared_memory, mutable>, %arg5: i32, %arg6: tensor<64xf8E4M3FN>, %arg7: tensor<32xi8>, %arg8: tensor<64xbf16>, %arg9: tensor<4x32xi8>, %arg10: tensor<4x2xi8>) attributes {noinline = false} {
     %0 = amdg.buffer_load %arg0[%arg1], %arg2, %arg3 cacheModifier = ca stride = %arg5 {contiguity = 8 : i32} : tensor<64xf16>
     %late = amdg.buffer_load %arg0[%arg1] : !tt.ptr<f16> -> tensor<64xf16>
     amdg.buffer_store %0, %arg0[%arg1], %arg2 : tensor<64xf16>
@@ -67,6 +67,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     %6 = amdg.in_thread_transpose %5 : tensor<64xf16> -> tensor<64xf16>
     %7 = amdg.scaled_upcast_fp8 %arg6 scale %arg8 : tensor<64xf8E4M3FN>, tensor<64xbf16> -> tensor<64xbf16>
     %8 = amdg.scaled_upcast_fp4 %arg7 scale %arg8 {axis = 0 : i32} : tensor<32xi8>, tensor<64xbf16> -> tensor<64xbf16>
+    %9 = amdg.upcast_mxfp %arg9, %arg10 fp_type = e2m1 {fastMath = false} : tensor<4x32xi8>, tensor<4x2xi8> -> tensor<4x64xbf16>
     rocdl.s.setprio 1
     rocdl.sched.barrier 0
     rocdl.s.barrier

@@ -152,6 +152,18 @@ class ScaledUpcastFp8Op(_ScaledUpcast):
 
 
 @irdl_op_definition
+class UpcastMxfpOp(IRDLOperation):
+    """Small floats times an e8m0 scale for each group along K, to 3.7; scales have K last."""
+
+    name = "amdg.upcast_mxfp"
+    src = operand_def()
+    scale = operand_def()
+    fp_type = prop_def(IntegerAttr)
+    fastMath = prop_def(IntegerAttr)
+    result = result_def()
+
+
+@irdl_op_definition
 class AsyncWaitOp(IRDLOperation):
     """As ttg.async_wait, counting the instructions that copies become."""
 
@@ -224,6 +236,12 @@ def build() -> DialectSyntax:
         *_buffers(),
         conversion(InThreadTransposeOp, "->"),
         *(Syntax(op, upcast) for op in (ScaledUpcastFp4Op, ScaledUpcastFp8Op)),
+        Syntax(
+            UpcastMxfpOp,
+            "$src `,` $scale `fp_type` `=` $fp_type attr-dict `:` type($src) `,` type($scale) `->` type($result)",
+            {},
+            {"fp_type": EnumCodec(enums.SCALED_ELEMENT)},
+        ),
         Syntax(AsyncWaitOp, "($asyncToken^)? attr-dict", token),
     ]
     syntaxes: dict[type[Operation], OpSyntax] = {syntax.op_type: syntax for syntax in formats}
