@@ -184,7 +184,8 @@ class _Ahead:
             attributes=load.start.attributes,
         )
         self._insert(start, anchor, load.start)
-        start.results[0].name_hint = load.start.results[0].name_hint
+        for new, old in zip(start.results, load.start.results, strict=True):
+            new.name_hint = old.name_hint
         return start
 
     def _waited(self, start: Operation, anchor: Operation) -> SSAValue:

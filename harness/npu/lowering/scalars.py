@@ -163,6 +163,8 @@ class Scalars:
         return self.binary("arith.muli", a, b)
 
     def negate(self, a: Scalar) -> Scalar:
+        if a.op == "arith.subi":
+            return self.subtract(a.operands[1], a.operands[0])
         return self.subtract(self.number(0, a.type), a)
 
     def resized(self, a: Scalar, width: int, signed: bool = True) -> Scalar:

@@ -92,7 +92,8 @@ def _start_load(op: Operation) -> Operation:
         StartLoadOp, Access.of(op), [tile, TOKEN], other=operand(op, "other"), attributes=dict(op.attributes)
     )
     _insert(start, op)
-    start.results[0].name_hint = op.results[0].name_hint
+    for result in start.results:
+        result.name_hint = op.results[0].name_hint
     return start
 
 
