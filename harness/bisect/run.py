@@ -31,8 +31,8 @@ from harness.targets.target import EnterStage
 if TYPE_CHECKING:
     import torch
 
-# A module that names one of these has copies that may take effect late.
-_ASYNCHRONOUS = ("async_copy", "async_tma_copy_global", "async_tma_gather", "buffer_load_to_local")
+# A module that names one of these has copies, stores or products that may take effect late.
+_ASYNCHRONOUS = ("async_copy", "async_tma", "buffer_load_to_local", "warp_group_dot", "tc_gen5_mma")
 
 
 def bisect_case(
@@ -65,7 +65,8 @@ def bisect_case(
 @dataclass
 class _Launch:
     """A launch as it was recorded. `before` and `after`: memory around it when it ran as its baseline, the first
-    stage that could be executed (None where none could)."""
+    stage that could be executed (None where none could). `written`: the bytes that somebody had written before it,
+    by storage."""
 
     capture: Capture
     grid: Grid
@@ -73,6 +74,7 @@ class _Launch:
     values: Sequence[Any]
     before: Snapshot
     after: Snapshot
+    written: dict[str, np.ndarray]
     baseline: Stage | None = None
 
 
@@ -90,7 +92,8 @@ class _Outcome:
 
 @dataclass
 class _Run:
-    """The state of one bisection. Memory is restored before each execution."""
+    """The state of one bisection. Memory is restored before each execution, and `written` with it: of the storages
+    that begin as poison, the bytes that somebody wrote."""
 
     case: KernelCase
     allocated: Allocated
@@ -100,13 +103,16 @@ class _Run:
     enter_stage: EnterStage
     launches: list[_Launch] = field(default_factory=list)
     plans: dict[str, Plan] = field(default_factory=dict)
+    written: dict[str, np.ndarray] = field(default_factory=dict)
 
     # --- recording ----------------------------------------------------------------------------------------
 
     def record(self, capture: Capture, grid: Grid, signature: Mapping[str, Any], values: Sequence[Any]) -> None:
         """Takes a launch as the JIT makes it, and carries it out as its baseline."""
         before = self.allocated.snapshot()
-        one = _Launch(capture, grid, dict(signature), list(values), before, before)
+        if self.launches:
+            self._host_wrote(self.launches[-1].after, before)
+        one = _Launch(capture, grid, dict(signature), list(values), before, before, _copied(self.written))
         self.launches.append(one)
         self.enter_stage("simulate")
         self._run_baseline(one)
@@ -117,7 +123,7 @@ class _Run:
             try:
                 self._execute(one, stage, "earliest")
             except (UnsupportedOp, ParseError, Trap):
-                self.allocated.restore(one.before)
+                self._restore(one)
                 continue
             one.baseline, one.after = stage, self.allocated.snapshot()
             return
@@ -127,9 +133,23 @@ class _Run:
             module = parse_module(stage.text, f"{stage.pass_name}.mlir")
             self.plans[stage.text] = compile_module(module, native=self.options.native)
         plan, memory = self.plans[stage.text], memory_of(self.allocated)
+        for allocation in memory.allocations:
+            if allocation.initialised is not None:
+                allocation.initialised = self.written.setdefault(allocation.name, allocation.initialised)
         arguments = fitted(bind_arguments(one.signature, one.values, memory), plan.entry.parameters)
         options = replace(self.options, copies=timing)
         return launch(plan, one.grid, arguments, memory, options).findings
+
+    def _restore(self, one: _Launch) -> None:
+        """Memory as it was before the launch."""
+        self.allocated.restore(one.before)
+        self.written = _copied(one.written)
+
+    def _host_wrote(self, was: Snapshot, now: Snapshot) -> None:
+        """What differs between two launches, the host wrote."""
+        for name, storage in self.allocated.storages.items():
+            if name in self.written:
+                self.written[name] |= was.bytes_of(storage) != now.bytes_of(storage)
 
     # --- every stage ------------------------------------------------------------------------------------------
 
@@ -156,6 +176,8 @@ class _Run:
             late = self._outcome(number, stage, "latest")
             if late.verdict != "match":
                 outcome, timing = late, "latest"
+            else:
+                outcome = replace(outcome, findings=_united(outcome.findings, late.findings))
         return StageResult(
             index,
             stage,
@@ -171,7 +193,7 @@ class _Run:
 
     def _outcome(self, number: int, stage: Stage, timing: Timing) -> _Outcome:
         one = self.launches[number]
-        self.allocated.restore(one.before)
+        self._restore(one)
         try:
             findings = tuple(self._execute(one, stage, timing))
         except (UnsupportedOp, ParseError) as error:
@@ -197,6 +219,7 @@ class _Run:
                 was, now = earlier.after.guarded[name], later.before.guarded[name]
                 by_host = np.flatnonzero(was != now)
                 storage.guarded.numpy()[by_host] = now[by_host]
+            self._host_wrote(earlier.after, later.before)
             if later.baseline is not None:
                 self._execute(later, later.baseline, "earliest")
 
@@ -206,6 +229,16 @@ class _Run:
     def _operation(self) -> Operation:
         """What the kernels do to floats, as their first stages say: no pass may need a wider tolerance."""
         return operation_of(one.capture.stages[0].text for one in self.launches if one.capture.stages)
+
+
+def _copied(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: array.copy() for name, array in arrays.items()}
+
+
+def _united(early: Sequence[Finding], late: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Those of the late run that the early one does not have are of copies that only then touch what they touch."""
+    known = {one.key for one in early}
+    return (*early, *(one for one in late if one.key not in known))
 
 
 def _blocker(error: UnsupportedOp | ParseError) -> str:

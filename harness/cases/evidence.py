@@ -84,6 +84,11 @@ class Finding:
     other: SourceLocation | None = None  # the other access of a race
     programs: tuple[tuple[int, int, int], ...] = ()
 
+    @property
+    def key(self) -> tuple[str, str, frozenset[SourceLocation | None]]:
+        """The same for findings of one kind about one buffer and two lines, whichever of them came first."""
+        return self.kind, self.buffer, frozenset({self.where, self.other})
+
 
 @dataclass(frozen=True)
 class Failure:

@@ -12,9 +12,12 @@ from harness.executor import (
     ops_memory,
     ops_npu,
     ops_nvidia,
+    ops_partitions,
+    ops_products,
     ops_reduce,
     ops_scalar,
     ops_tensor,
+    ops_tensor_memory,
 )
 from harness.executor.api import Argument, DescriptorArgument, ExecutorOptions, LaunchResult, PointerArgument
 from harness.executor.launch import launch
@@ -42,6 +45,9 @@ __all__ = [
     "ops_memory",
     "ops_npu",
     "ops_nvidia",
+    "ops_partitions",
+    "ops_products",
     "ops_reduce",
     "ops_tensor",
+    "ops_tensor_memory",
 ]

@@ -43,8 +43,8 @@ class ExecutorOptions:
     max_steps  loop iterations of one program before the watchdog stops it
     native   whether runs of ops may be compiled to machine code (see `harness.executor.native`)
     native_elements  a launch of fewer elements is not worth compiling for
-    copies  when an asynchronous copy reads its source: "earliest", where it is issued, or "latest", at the wait
-            that completes it. A kernel whose result depends on it has a race
+    copies  when asynchronous copies, stores and products read and write: "earliest", where they are issued, or
+            "latest", at the wait that completes them. A kernel whose result depends on it has a race
     probe    told of every value that an `npu.probe` shows: its number, the numbers of the programs (x fastest), and
              the values, (P, *extents)
     max_turns  turns that programs which wait for one another may take, all together, before one must finish
@@ -75,6 +75,11 @@ class LaunchResult:
     findings: list[Finding] = field(default_factory=list)
     output: list[str] = field(default_factory=list)  # lines of tl.device_print
     writers: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def report(self, finding: Finding) -> None:
+        """Takes a finding, unless there is one of its kind about the buffer and the two lines already."""
+        if finding.key not in {one.key for one in self.findings}:
+            self.findings.append(finding)
 
 
 Argument = PointerArgument | DescriptorArgument | int | float | bool

@@ -136,7 +136,7 @@ def _run_batches(
     if shadow is not None:
         elements = min(elements, _FULL_CHECK_ELEMENTS)
     total = result.programs
-    size = batch_size(plan.widest, grid, elements)
+    size = 1 if plan.partitioned else batch_size(plan.widest, grid, elements)
     ranges = list(batches(total, size))
 
     first = Context(ids_of(grid, 0, 1), grid, memory, options, result)
@@ -145,6 +145,7 @@ def _run_batches(
     def run(bounds: tuple[int, int], own: LaunchResult, pool: Pool) -> None:
         context = Context(ids_of(grid, *bounds), grid, memory, options, own, shadow, pool=pool)
         run_function(plan.entry, context, list(frame))
+        context.local.finish(context)
 
     if options.threads < 2 or len(ranges) < 2 or plan.ordered or shadow is not None:
         pool = Pool()
@@ -211,6 +212,7 @@ def _run_cooperatively(
             ids = ids_of(grid, number, number + 1)
             context = Context(ids, grid, memory, options, result, shadow, pause=scheduler.switch)
             call_function(plan.entry, context, values)
+            context.local.finish(context)
 
     waiting: deque[greenlet] = deque()
     started, turns, idle = 0, 0, 0

@@ -13,28 +13,48 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.errors import UnsupportedOp
+from harness.errors import Deadlock, UnsupportedOp
 from harness.semantics.types import Array
 
 if TYPE_CHECKING:
     from harness.cases.location import SourceLocation
+    from harness.executor.barriers import Barriers
     from harness.executor.context import Context
     from harness.executor.outstanding import Outstanding
+    from harness.executor.partitions import Partitions
 
 Rows = Any  # slice(None), or an array of row numbers
 
 
+SHARED, TENSOR = "shared memory", "tensor memory"
+
+
 class LocalBuffer:
-    """data: (programs of the batch, elements)."""
+    """data: (programs of the batch, elements). `written` says which of them somebody wrote; None where nobody asks.
 
-    __slots__ = ("data", "where")
+    where  the line that made it
+    kind   SHARED or TENSOR
+    """
 
-    def __init__(self, programs: int, elements: int, dtype: np.dtype[Any], where: SourceLocation | None) -> None:
+    __slots__ = ("barriers", "data", "kind", "where", "written")
+
+    def __init__(
+        self,
+        programs: int,
+        elements: int,
+        dtype: np.dtype[Any],
+        where: SourceLocation | None,
+        tracked: bool = False,
+        kind: str = SHARED,
+    ) -> None:
         # Bits that stand out: NaN as floats, -1 as integers.
         self.data = np.full((programs, elements * dtype.itemsize), 0xFF, np.uint8).view(dtype)
         if dtype == np.bool_:
             self.data[...] = False
+        self.written = np.zeros(self.data.shape, np.bool_) if tracked else None
         self.where = where
+        self.kind = kind
+        self.barriers: Barriers | None = None  # what its elements hold where they are barriers
 
 
 class LocalView:
@@ -56,10 +76,13 @@ class LocalView:
     @classmethod
     def merged(cls, parts: Sequence[tuple[Array, LocalView]], programs: int) -> LocalView:
         """Views of one buffer. Raises UnsupportedOp where the programs look into several."""
+        parts = [(at, part) for at, part in parts if not isinstance(part, NoView)] or parts[:1]
         first = parts[0][1]
+        if isinstance(first, NoView):
+            return first
         if any(part.buffer is not first.buffer or part.strides != first.strides for _, part in parts):
             raise UnsupportedOp("unsupported choice between buffers of shared memory")
-        offset = np.empty(programs, np.int64)
+        offset = np.zeros(programs, np.int64)
         for at, part in parts:
             offset[at] = part.offset
         return LocalView(first.buffer, first.shape, first.strides, offset)
@@ -82,22 +105,33 @@ class LocalView:
 
     def read(self, rows: Rows) -> Array:
         """A copy, (programs, *shape)."""
-        window = self._window()
-        if window is not None:
-            return window[rows].copy() if isinstance(rows, slice) else window[rows]
-        return self.buffer.data[self._index(rows)]
+        return self._read(self.buffer.data, rows)
+
+    def written(self, rows: Rows) -> Array | None:
+        """Which elements somebody wrote, (programs, *shape); None where nobody asks."""
+        return None if self.buffer.written is None else self._read(self.buffer.written, rows)
 
     def write(self, rows: Rows, values: Any) -> None:
         """values: (programs|1, *shape)"""
-        window = self._window()
+        self._write(self.buffer.data, rows, values)
+        if self.buffer.written is not None:
+            self._write(self.buffer.written, rows, True)
+
+    def _read(self, table: Array, rows: Rows) -> Array:
+        window = self._window(table)
+        if window is not None:
+            return window[rows].copy() if isinstance(rows, slice) else window[rows]
+        return table[self._index(rows)]
+
+    def _write(self, table: Array, rows: Rows, values: Any) -> None:
+        window = self._window(table)
         if window is not None:
             window[rows] = values
         else:
-            self.buffer.data[self._index(rows)] = values
+            table[self._index(rows)] = values
 
-    def _window(self) -> Array | None:
-        """All rows through the view, no copy; None where programs look at different places."""
-        table = self.buffer.data
+    def _window(self, table: Array) -> Array | None:
+        """All rows of a table through the view, no copy; None where programs look at different places."""
         if self.offset.size > 1 and (self.offset != self.offset[0]).any():
             return None
         size = table.itemsize
@@ -113,6 +147,15 @@ class LocalView:
         numbers = np.arange(self.buffer.data.shape[0])[rows]
         column = (-1, *(1,) * len(self.shape))
         return numbers.reshape(column), self.offset.reshape(column) + self.elements()
+
+
+class NoView(LocalView):
+    """A view that nobody looks through: where a branch that is never taken gives one."""
+
+    __slots__ = ()
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__(LocalBuffer(0, 0, np.dtype(np.int8), None), shape, (0,) * len(shape), np.zeros(1, np.int64))
 
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
@@ -153,6 +196,8 @@ class LocalState:
     def __init__(self, context: Context) -> None:
         self.ids, self._grid = context.ids, context.grid
         self._descriptors: list[tuple[Array, Any]] = []  # (numbers of the programs that wrote it, Descriptor)
+        self.moves = 0  # how often a barrier came nearer to its end
+        self.partitions: Partitions | None = None  # while programs run in several parts at once
 
     @cached_property
     def programs(self) -> Array:
@@ -169,6 +214,17 @@ class LocalState:
     def is_busy(self) -> bool:
         """Whether anything asynchronous was ever begun."""
         return "outstanding" in self.__dict__
+
+    def give_way(self, deadlock: Deadlock) -> None:
+        """Lets the other parts of the programs go on. Raises `deadlock` where there are none, or none can."""
+        if self.partitions is None:
+            raise deadlock
+        self.partitions.give_way(deadlock)
+
+    def finish(self, context: Context) -> None:
+        """The programs are over: what they left to be done is done."""
+        if self.is_busy:
+            self.outstanding.finish(context)
 
     def rows(self, context: Context) -> Rows:
         """The rows of the context's programs."""

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Attribute, Operation
 
+from harness.cases.evidence import Finding
 from harness.errors import UnsupportedOp
 from harness.executor.access import load
 from harness.executor.bounds import AccessType
 from harness.executor.context import Context
-from harness.executor.local import LocalBuffer, LocalView, contiguous_strides, reshaped
+from harness.executor.local import SHARED, LocalBuffer, LocalView, contiguous_strides, reshaped
 from harness.executor.memory import Allocation
-from harness.executor.ops_memory import load_through
+from harness.executor.ops_memory import accessed_parts, load_through
 from harness.executor.ops_tensor import unary
-from harness.executor.outstanding import COPIES, Work, uncommitted
+from harness.executor.outstanding import COPIES, Global, Signal, Work, uncommitted
 from harness.executor.plan import Frame, Planner, Step, op
 from harness.executor.types import element, extents, get, pointee
 from harness.executor.values import Pointer, affine_from_rest, dense, spread
@@ -36,6 +37,11 @@ def local_shape(type_: Attribute) -> tuple[int, ...]:
 def local_dtype(type_: Attribute) -> np.dtype[Any]:
     """How the elements of a `!ttg.memdesc` are held."""
     return numpy_dtype(element(type_.element_type))  # type: ignore[attr-defined]
+
+
+def new_buffer(context: Context, size: int, dtype: np.dtype[Any], where: Any, kind: str = SHARED) -> LocalBuffer:
+    """A buffer for all programs of the batch; full checks look out for what nobody wrote."""
+    return LocalBuffer(context.local.programs.size, size, dtype, where, context.shadow is not None, kind)
 
 
 @op("ttg.convert_layout")
@@ -68,7 +74,7 @@ def _local_alloc(planner: Planner, operation: Operation) -> Step:
     (target,) = planner.slots_of(operation.results)
 
     def run(context: Context, frame: Frame) -> None:
-        buffer = LocalBuffer(context.local.programs.size, size, dtype, where)
+        buffer = new_buffer(context, size, dtype, where)
         view = LocalView(buffer, shape, strides, np.zeros(1, np.int64))
         if source is not None:
             write_local(view, spread(dense(frame[source], dtype), shape), context, where)
@@ -155,9 +161,21 @@ def _memdesc_reinterpret(planner: Planner, operation: Operation) -> Step:
 
 def read_local(view: LocalView, context: Context, where: Any) -> Array:
     """What the context's programs have there, (P, *shape)."""
-    if context.local.is_busy:
-        context.local.outstanding.check(view, context, where, writes=False)
+    raced = context.local.is_busy and context.local.outstanding.check(view, context, where, writes=False)
+    if not raced:
+        check_written(view, context, where)
     return view.read(context.local.rows(context))
+
+
+def check_written(view: LocalView, context: Context, where: Any) -> None:
+    """Under full checks, reports a read of elements that nobody wrote."""
+    written = view.written(context.local.rows(context))
+    if written is None or written.all():
+        return
+    row, *index = (int(axis[0]) for axis in np.nonzero(~written))
+    program, place = context.program_of(row), view.buffer.kind
+    message = f"program {program} reads element {index} of a tile in {place}, which nobody wrote"
+    context.result.report(Finding("uninitialised-read", place, message, where, view.buffer.where, (program,)))
 
 
 def write_local(view: LocalView, values: Array, context: Context, where: Any) -> None:
@@ -219,41 +237,33 @@ def _local_gather(planner: Planner, operation: Operation) -> Step:
 def begin_copy(
     queue: str,
     view: LocalView,
-    source: tuple[Pointer, Any, AccessType],
+    source: Global,
     fetch: Callable[[Pointer, Any, Context], Array],
     context: Context,
     numbers: Array | None = None,
-    barrier: tuple[LocalBuffer, Array] | None = None,
+    signal: Signal | None = None,
 ) -> None:
     """Starts a copy of global memory into `view`, one for each program of the context.
 
     fetch    reads what the pointers and mask say, (P, *view.shape)
     numbers  the phases of its barrier; None for a copy that a commit puts into a group
     """
-    state, where = context.local, source[2].where
-    state.outstanding.check(view, context, where, writes=True)
+    state, (pointer, mask, access) = context.local, source
+    loads = tuple((part, chosen, access) for part, chosen in accessed_parts(pointer, mask, access, context))
+    state.outstanding.check(view, context, access.where, writes=True)
+    state.outstanding.check_global(loads, context, writes=False)
     rows = state.numbers(context)
+    late = context.options.copies == "latest"
+    if not late:
+        view.write(state.rows(context), fetch(pointer, mask, context))
 
     def complete(here: Context, work: Work) -> None:
         assert work.source is not None
-        work.view.write(here.local.rows(here), fetch(work.source[0], work.source[1], here))
+        work.writes[0].write(here.local.rows(here), fetch(work.source[0], work.source[1], here))
 
-    late = context.options.copies == "latest"
-    if not late:
-        view.write(state.rows(context), fetch(source[0], source[1], context))
-    pointer, mask, access = source
-    work = Work(
-        view,
-        rows,
-        True,
-        where,
-        uncommitted(rows) if numbers is None else numbers,
-        complete if late else None,
-        (pointer, mask, access) if pointer.allocation is not None else None,
-        barrier,
-    )
-    if late and work.source is None:
-        raise UnsupportedOp("unsupported asynchronous copy through pointers made from integers", where)
+    numbers = uncommitted(rows) if numbers is None else numbers
+    work = Work(rows, access.where, numbers, writes=(view,), loads=loads, source=source, signal=signal)
+    work.complete = complete if late else None
     state.outstanding.begin(queue, work)
 
 
@@ -292,7 +302,7 @@ def _async_commit(planner: Planner, operation: Operation) -> Step:
     (token,) = planner.slots_of(operation.results)
 
     def run(context: Context, frame: Frame) -> None:
-        context.local.outstanding.end_group(COPIES, context.local.numbers(context))
+        context.local.outstanding.commit(context.local.numbers(context))
         frame[token] = TOKEN
 
     return run

@@ -86,6 +86,8 @@ def load_through(
         if part.allocation is not NOWHERE:
             if context.shadow is not None:
                 context.shadow.load(part, part_mask, access, context)
+            if context.local.is_busy:
+                context.local.outstanding.check_global([(part, part_mask, access)], context, writes=False)
             context.result.loads.add(part.allocation.name)
         values = load(part, part_mask, other, access, context)
         result = values if result is None else np.where(dense(part_mask), dense(values), dense(result))
@@ -103,7 +105,7 @@ def store_through(pointer: Pointer, values: Array, mask: Any, access: AccessType
         if context.shadow is not None:
             context.shadow.store(part, values, part_mask, access, context)
         if context.local.is_busy:
-            context.local.outstanding.check_store(part, part_mask, access, context)
+            context.local.outstanding.check_global([(part, part_mask, access)], context, writes=True)
         context.result.stores.add(part.allocation.name)
         context.changed = True
         accesses.store(part, values, part_mask, access, context)
@@ -114,6 +116,8 @@ def reduce_through(
 ) -> None:
     """Atomics whose old values nobody wants; `reduction` is a keyword of enums.ATOMIC_OPERATION or more (inc, dec)."""
     for part, part_mask in accessed_parts(pointer, settled_mask(mask, context), access, context):
+        if context.local.is_busy:
+            context.local.outstanding.check_global([(part, part_mask, access)], context, writes=True)
         read_modify_write(part, values, part_mask, reduction, access, context, wanted=False)
         context.changed = True
 
@@ -444,6 +448,8 @@ def atomic_step(
         values = [to_memory(frame[slot], type_) for slot in sources]
         old = None
         for part, part_mask in accessed_parts(locate(frame), chosen, access, context):
+            if context.local.is_busy:
+                context.local.outstanding.check_global([(part, part_mask, access)], context, writes=True)
             if context.pause is None:
                 result = perform(part, values, part_mask, access, context)
             else:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
-from harness.errors import UnsupportedOp
 from harness.executor.analysis import constant_value
 from harness.executor.context import Context
+from harness.executor.local import NoView
 from harness.executor.plan import OPS, Frame, Planner, Step, op
 from harness.executor.products import Shared
 from harness.executor.types import element, extents, get, is_tensor, signature
@@ -25,9 +25,12 @@ from harness.executor.values import (
     affine_from_rest,
     bounded,
     dense,
+    merged,
+    narrowed,
     scale_affine,
     splat_affine,
 )
+from harness.ir.dialects.ttg_types import AsyncToken, MemDesc
 from harness.ir.enums import FLOAT_PREDICATE, INTEGER_PREDICATE, PROPAGATE_NAN, ROUNDING_MODE
 from harness.semantics import ELEMENTWISE, elementwise_function, numpy_dtype
 from harness.semantics.types import INTEGER_BITS, Array
@@ -136,12 +139,23 @@ def _poison(planner: Planner, operation: Operation) -> Step:
     """Any value will do: zero, as everywhere a value is undefined."""
     (target,) = planner.slots_of(operation.results)
     type_ = operation.results[0].type
+    if isinstance(type_, (AsyncToken, MemDesc)):
+        return _poison_of_memory(target, type_)
     value: Any = np.zeros((1, *(1,) * len(extents(type_))), numpy_dtype(element(type_)))
     if element(type_) == "ptr":
         value = Pointer(None, splat_affine(value.reshape(1), extents(type_)) if is_tensor(type_) else value)
 
     def run(_: Context, frame: Frame) -> None:
         frame[target] = value
+
+    return run
+
+
+def _poison_of_memory(target: int, type_: AsyncToken | MemDesc) -> Step:
+    """A token says nothing anyway; a view of no buffer, which nobody may look into."""
+
+    def run(_: Context, frame: Frame) -> None:
+        frame[target] = np.zeros(1, np.bool_) if isinstance(type_, AsyncToken) else NoView(type_.get_shape())
 
     return run
 
@@ -429,6 +443,8 @@ def _where_program(box: Box, enabled: Array) -> Box:
 
 # --- select ------------------------------------------------------------------------------------------------
 
+_OPAQUE = ("tt.tensordesc", "ttg.memdesc", "ttg.async.token")
+
 
 @op("arith.select")
 def _select(planner: Planner, operation: Operation) -> Step:
@@ -437,7 +453,7 @@ def _select(planner: Planner, operation: Operation) -> Step:
     type_ = operation.results[0].type
     rank, kind = len(extents(type_)), element(type_)
     scalar_condition = not is_tensor(operation.operands[0].type)
-    dtype = numpy_dtype(kind) if kind != "tt.tensordesc" else None
+    dtype = None if kind in _OPAQUE else numpy_dtype(kind)
 
     def run(context: Context, frame: Frame) -> None:
         chosen, a, b = frame[condition], frame[left], frame[right]
@@ -445,7 +461,9 @@ def _select(planner: Planner, operation: Operation) -> Step:
             frame[target] = a if chosen.reshape(-1)[0] else b
             return
         if dtype is None:
-            raise UnsupportedOp("unsupported arith.select of tensor descriptors that differs between programs")
+            sides = ((np.flatnonzero(chosen), a), (np.flatnonzero(~chosen), b))
+            frame[target] = merged([(at, narrowed(value, at)) for at, value in sides if at.size], context.programs)
+            return
         mask = dense(chosen)
         if scalar_condition:
             mask = mask.reshape(-1, *(1,) * rank)

@@ -20,6 +20,7 @@ from harness.executor.clocks import RELAXED
 from harness.executor.context import Context
 from harness.executor.native.groups import Group, grouped
 from harness.executor.native.step import GroupStep
+from harness.executor.pending import may_be_pending, watched
 from harness.executor.types import extents, ordering_of
 from harness.ir import operation_name, source_location
 
@@ -29,8 +30,18 @@ StepMaker = Callable[["Planner", Operation], Step]
 OPS: dict[str, StepMaker] = {}
 
 TERMINATORS = frozenset(
-    {"scf.yield", "scf.condition", "tt.return", "tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return"}
+    {
+        "scf.yield",
+        "scf.condition",
+        "tt.return",
+        "tt.reduce.return",
+        "tt.scan.return",
+        "tt.map_elementwise.return",
+        "ttg.warp_yield",
+        "ttg.warp_return",
+    }
 )
+_PARTITIONED = frozenset({"ttg.warp_specialize"})
 _SPINNING = frozenset(
     {"tt.atomic_cas", "tt.atomic_rmw", "tt.atomic_poll", "amdg.buffer_atomic_cas", "amdg.buffer_atomic_rmw"}
 )
@@ -93,7 +104,8 @@ class BlockPlan:
 class FunctionPlan:
     """A function: `blocks` in reverse post-order, the first is the entry, less what `prologue` does once for
     all programs; `widest` is the number of elements of its widest value; `spins` says that a loop waits on
-    atomics, `synchronises` that it has atomics that may order programs."""
+    atomics, `synchronises` that it has atomics that may order programs, `partitioned` that parts of a program run at
+    once."""
 
     name: str
     slots: int
@@ -106,6 +118,7 @@ class FunctionPlan:
     atomic: bool = False
     multiplies: bool = False
     synchronises: bool = False
+    partitioned: bool = False
 
 
 @dataclass
@@ -132,6 +145,11 @@ class Plan:
     def multiplies(self) -> bool:
         """Whether there are matrix products: the more programs in a batch, the larger (and fewer) they are."""
         return any(function.multiplies for function in self.functions.values())
+
+    @property
+    def partitioned(self) -> bool:
+        """Whether parts of a program wait for one another: programs of a batch cannot be told to wait one by one."""
+        return any(function.partitioned for function in self.functions.values())
 
     @property
     def widest(self) -> int:
@@ -236,10 +254,17 @@ class Planner:
         if maker is None:
             raise UnsupportedOp(f"unsupported op {name}", where, "the executor does not know it")
         try:
-            return maker(self, operation)
+            step = maker(self, operation)
         except UnsupportedOp as error:
-            error.where = error.where or where
-            raise
+            raise _naming(name, error, where) from error
+        early = self.slots_of(may_be_pending(operation))
+        return watched(step, early, where) if early else step
+
+
+def _naming(name: str, error: UnsupportedOp, where: SourceLocation | None) -> UnsupportedOp:
+    """The error with the op's name and place, where it has none."""
+    what = error.what if name in error.what else f"unsupported {name}: {error.what.removeprefix('unsupported ')}"
+    return UnsupportedOp(what, error.where or where, error.hint)
 
 
 def _ends_block(operation: Operation) -> bool:
@@ -374,6 +399,7 @@ def _plan_function(name: str, functions: dict[str, Operation], planned: dict[str
         _holds(operation, _ATOMIC),
         _holds(operation, _PRODUCTS),
         any(inner.name in _SPINNING and ordering_of(inner) != RELAXED for inner in operation.walk()),
+        _holds(operation, _PARTITIONED),
     )
 
 

@@ -6,7 +6,7 @@ tensor is one of
 * an array of shape (P|1, *dims) where each dim is the type's extent or 1 (a broadcast not yet carried out),
 * `Affine`: an integer tensor kept as base + sum(stride * index) + irregular rest,
 * `Shared`, `Trimmed`, `Product` (see `products`): tiles that programs share, operands of products that are zero in
-  part, and products not carried out yet,
+  part, and products not carried out yet; `Pending` (see `pending`): products not waited for yet,
 * `Box`: an i1 tensor that is true inside an axis-aligned box, its bounds per program,
 * `Both`: an i1 tensor that is true inside a box where an array over other axes is true too,
 * `Pointer`: an allocation and a byte offset (any of the integer forms).
@@ -26,6 +26,7 @@ from harness.errors import UnsupportedOp
 from harness.executor.deferred import Deferred
 from harness.executor.local import LocalView
 from harness.executor.memory import Allocation
+from harness.executor.pending import Pending
 from harness.executor.products import Product, Shared, Trimmed
 from harness.semantics.types import Array
 
@@ -235,7 +236,7 @@ class Descriptor:
     padding: str = "zero"
 
 
-Value = Union[Array, Affine, Both, Box, Pointer, BlockPointer, Descriptor, Shared, Trimmed, Product]  # noqa: UP007
+Value = Union[Array, Affine, Both, Box, Pointer, BlockPointer, Descriptor, Shared, Trimmed, Product, Pending]  # noqa: UP007
 
 
 def dense(value: Any, dtype: np.dtype[Any] | None = None) -> Array:
@@ -245,7 +246,7 @@ def dense(value: Any, dtype: np.dtype[Any] | None = None) -> Array:
     if isinstance(value, Affine):
         values = value.array()
         return values if dtype is None else values.astype(dtype)
-    if isinstance(value, (Both, Box, Product, Shared, Trimmed)):
+    if isinstance(value, (Both, Box, Pending, Product, Shared, Trimmed)):
         return value.array()
     if isinstance(value, Pointer):
         return dense(value.address())
@@ -289,7 +290,7 @@ def narrowed(value: Any, chosen: Array) -> Any:
             _narrowed_all(value.offsets, chosen),
             value.block,
         )
-    if isinstance(value, (Deferred, LocalView)):
+    if isinstance(value, (Deferred, LocalView, Pending)):
         return value.narrowed(chosen)
     if isinstance(value, Descriptor):
         return Descriptor(
@@ -315,6 +316,10 @@ def merged(parts: Sequence[tuple[Array, Any]], programs: int) -> Any:
         return _expanded(parts[0], programs)
     if all(part is first for _, part in parts) and isinstance(first, np.ndarray) and first.shape[0] == 1:
         return first
+    if isinstance(first, Pending):
+        pending = Pending.merged(parts, programs)
+        if pending is not None:
+            return pending
     if isinstance(first, Pointer):
         return _merged_pointers(parts, programs)
     if isinstance(first, LocalView):
@@ -349,6 +354,8 @@ def merged(parts: Sequence[tuple[Array, Any]], programs: int) -> Any:
 
 def _expanded(part: tuple[Array, Any], programs: int) -> Any:
     at, value = part
+    if isinstance(value, Pending) and at.size == programs:
+        return Pending.merged([part], programs)
     if isinstance(value, np.ndarray) and value.shape[0] == at.size == programs:
         inverse = np.empty_like(at)
         inverse[at] = np.arange(at.size)

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import (
     UnregisteredOp,
     i1,
 )
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.printer import Printer
 from xdsl.traits import IsTerminator
@@ -191,10 +191,7 @@ class ModulePrinter:
         self._indent += 1
         self.glued(self.block_name(block))
         if block.args:
-            written = (
-                f"{self.value(arg)}: {self.type_text(arg.type)}{self.location_text(arg.location)}" for arg in block.args
-            )
-            self.glued(f"({', '.join(written)})")
+            self.glued(f"({', '.join(map(self.argument, block.args))})")
         self.glued(":")
 
     def _block_body(self, block: Block, hide_empty_terminator: bool) -> None:
@@ -206,6 +203,15 @@ class ModulePrinter:
 
     def _line(self) -> None:
         self._parts.append("\n" + "  " * self._indent)
+
+    def line(self, text: str) -> None:
+        """On a line of its own."""
+        self._line()
+        self.glued(text)
+
+    def argument(self, value: BlockArgument) -> str:
+        """`%name: type loc(...)`"""
+        return f"{self.value(value)}: {self.type_text(value.type)}{self.location_text(value.location)}"
 
     def location_text(self, location: Attribute) -> str:
         """` loc(...)` with one level written out, as block arguments have it; nothing where none are printed."""

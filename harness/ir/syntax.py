@@ -11,6 +11,7 @@ The notation is the one MLIR's operation definitions use, so a format can be che
     attr-dict               the attributes that the format does not print elsewhere
     ( ... $name^ ... )?     printed where the anchor `$name` is present, parsed where its first element matches
     oilist( ... | ... )     optional clauses, each begun by a keyword, in any order
+    custom<Name>            an element of the op's own
 
 Types that a format does not print are found by `Rule`s from those it does.
 """
@@ -106,6 +107,7 @@ class Syntax:
     types   rules for the operands and results whose type the format does not print
     codecs  how each attribute that the format names is written
     kinds   the kind of each type that the format prints short
+    customs the elements of the op's own
     """
 
     op_type: type[IRDLOperation]
@@ -113,6 +115,7 @@ class Syntax:
     types: Types = field(default_factory=dict)
     codecs: Mapping[str, Codec] = field(default_factory=dict)
     kinds: Mapping[str, type[ParametrizedAttribute]] = field(default_factory=dict)
+    customs: Mapping[str, Element] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         definition = self.op_type.get_irdl_definition()
@@ -242,7 +245,7 @@ class _FormatReader:
     TOKEN = re.compile(
         r"\s*(?:`(?P<literal>[^`]*)`|(?P<functional>functional-type)\([^()]*\)|(?P<alltypes>type\(operands\))"
         r"|short-type\(\$(?P<short>\w+)\)|type\(\$(?P<type>\w+)\)|(?P<keyworddict>attr-dict-with-keyword)|(?P<dict>attr-dict)|(?P<oilist>oilist\()"
-        r"|\$(?P<name>\w+)|(?P<operands>operands)|(?P<mark>\)\?|[()^|]))"
+        r"|custom<(?P<custom>\w+)>|\$(?P<name>\w+)|(?P<operands>operands)|(?P<mark>\)\?|[()^|]))"
     )
 
     def __init__(self, text: str, syntax: Syntax) -> None:
@@ -287,6 +290,8 @@ class _FormatReader:
             return ShortTypeElement(match["short"], self.syntax.kinds[match["short"]])
         if match["oilist"]:
             return self._any_order()
+        if match["custom"]:
+            return self.syntax.customs[match["custom"]]
         if match["functional"]:
             return FunctionalType()
         if match["operands"]:

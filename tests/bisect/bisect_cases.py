@@ -65,6 +65,31 @@ def matmul(stages):
     return KernelCase(matmul_kernel, (1,), args, lambda a, b: a @ b, options=dict(num_stages=stages), reduction=128)
 
 
+@case(m=[64], n=[64])
+def wide_matmul(m, n):
+    """Of tiles that Blackwell's tensor cores take."""
+    args = dict(a=Buffer((m, 128), "fp16"), b=Buffer((128, n), "fp16"), c=empty((m, n), "fp32"), K=128, M=m, N=n, BK=32)
+    return KernelCase(matmul_kernel, (1,), args, lambda a, b: a @ b, options=dict(num_stages=3), reduction=128)
+
+
+@triton.jit
+def specialised_kernel(a, b, c, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr):
+    rows = tl.make_tensor_descriptor(a, [M, K], [K, 1], [M, BK])
+    columns = tl.make_tensor_descriptor(b, [K, N], [N, 1], [BK, N])
+    out = tl.make_tensor_descriptor(c, [M, N], [N, 1], [M, N])
+    total = tl.zeros((M, N), tl.float32)
+    for k in tl.range(0, K, BK, warp_specialize=True):
+        total = tl.dot(rows.load([0, k]), columns.load([k, 0]), total)
+    out.store([0, 0], total)
+
+
+@case()
+def specialised():
+    m, n, k = 128, 64, 192
+    args = dict(a=Buffer((m, k), "fp16"), b=Buffer((k, n), "fp16"), c=empty((m, n), "fp32"), K=k, M=m, N=n, BK=64)
+    return KernelCase(specialised_kernel, (1,), args, lambda a, b: a @ b, reduction=k)
+
+
 @triton.jit
 def assembly_kernel(x, out, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)

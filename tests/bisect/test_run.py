@@ -11,6 +11,7 @@ from harness.bisect.results import Bisection, Change
 from harness.bisect.run import bisect_case
 from harness.bisect.stages import FINAL
 from harness.cases.loading import load_templates
+from harness.executor import ExecutorOptions
 
 HERE = Path(__file__).parent
 REGRESSIONS = HERE.parents[1] / "coverage_kernels" / "regressions"
@@ -48,6 +49,30 @@ def test_the_pipelined_matmul_holds_copies_in_flight() -> None:
     (launch,) = bisected(HERE / "bisect_cases.py", "matmul", "cuda:90").launches
     text = launch.results[-1].stage.text
     assert "ttg.async_copy_global_to_local" in text and "ttg.async_wait" in text
+
+
+def test_products_in_tensor_memory_match_at_every_stage() -> None:
+    (launch,) = bisected(HERE / "bisect_cases.py", "wide_matmul", "cuda:100").launches
+    assert launch.count("match") == len(launch.results) > 20
+    text = launch.results[-1].stage.text
+    assert "ttng.tc_gen5_mma" in text and "is_async" in text and "ttng.tmem_load" in text
+
+
+def test_parts_that_run_at_once_match_once_they_are_apart() -> None:
+    """The passes in between say it in the `nvws` dialect, which is refused by name."""
+    (launch,) = bisected(HERE / "bisect_cases.py", "specialised", "cuda:100").launches
+    blockers = {result.blocker for result in launch.results if result.verdict != "match"}
+    assert blockers and all(blocker.startswith("op nvws.") for blocker in blockers)
+    text = launch.results[-1].stage.text
+    assert launch.results[-1].verdict == "match" and "ttg.warp_specialize(" in text and "ttng.arrive_barrier" in text
+
+
+@pytest.mark.parametrize("target", ["cuda:90", "hip:gfx942"])
+def test_full_checks_know_what_the_launches_before_wrote(target: str) -> None:
+    template = {one.name: one for one in load_templates(HERE / "bisect_cases.py")}["twice"]
+    bisection = bisect_case(template.instances()[0], target, ExecutorOptions(checks="full"))
+    assert bisection.outcome == "clean"
+    assert [finding for one in bisection.launches for result in one.results for finding in result.findings] == []
 
 
 def test_every_launch_of_a_case_is_bisected() -> None:

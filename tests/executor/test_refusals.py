@@ -18,14 +18,19 @@ CHOSEN_DESCRIPTOR = """
  %even = arith.cmpi eq, %i, %c0 : i32
  %d = arith.select %even, %a, %b : !tt.tensordesc<tensor<4xf32>>
  %v = tt.descriptor_load %d[%c0] : !tt.tensordesc<tensor<4xf32>> -> tensor<4xf32>
+ %lanes = tt.make_range {end = 4 : i32, start = 0 : i32} : tensor<4xi32>
+ %first = arith.muli %i, %n : i32
+ %own = tt.addptr %z, %first : !tt.ptr<f32>, i32
+ %zs = tt.splat %own : !tt.ptr<f32> -> tensor<4x!tt.ptr<f32>>
+ %at = tt.addptr %zs, %lanes : tensor<4x!tt.ptr<f32>>, tensor<4xi32>
+ tt.store %at, %v : tensor<4x!tt.ptr<f32>>
 """
 
 
-def test_a_descriptor_chosen_per_program_is_refused() -> None:
-    buffers = [np.ones(4, np.float32), np.ones(4, np.float32)]
+def test_each_program_may_choose_its_descriptor() -> None:
+    buffers = [np.full(4, 1.0, np.float32), np.full(4, 2.0, np.float32), np.zeros(8, np.float32)]
     plan = plan_of(module(CHOSEN_DESCRIPTOR, *pointers(*buffers)))
-    with pytest.raises(UnsupportedOp, match="tensor descriptors"):
-        run(plan, buffers, (2,))
+    assert run(plan, buffers, (2,)).arrays[2].tolist() == [1.0] * 4 + [2.0] * 4
 
 
 PADDED_DIFFERENTLY = """

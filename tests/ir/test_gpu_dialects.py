@@ -32,7 +32,7 @@ def test_every_op_prints_as_it_was_read() -> None:
 def test_every_op_is_in_the_corpus() -> None:
     text = EVERY_OP.read_text()
     ops = [name for name in registry().operations if name.startswith(DIALECTS)]
-    assert [name for name in ops if f" {name} " not in text and f" {name}\n" not in text] == []
+    assert [name for name in ops if not re.search(rf" {re.escape(name)}[ (\n]", text)] == []
 
 
 @pytest.mark.parametrize(

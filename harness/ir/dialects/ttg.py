@@ -24,6 +24,7 @@ from xdsl.irdl import (
 
 from harness.ir import enums
 from harness.ir.codecs import EnumCodec, IndexListCodec, MaskCodec
+from harness.ir.dialects import ttg_partitions
 from harness.ir.dialects.families import conversion
 from harness.ir.dialects.ttg_types import LAYOUTS, TYPES, AsyncToken, MemDesc
 from harness.ir.dialects.types import boolean_like_pointee, pointee
@@ -277,5 +278,5 @@ def build() -> DialectSyntax:
         *_asynchronous(),
     ]
     syntaxes: dict[type[Operation], OpSyntax] = {syntax.op_type: syntax for syntax in formats}
-    syntaxes[AsyncCommitGroupOp] = _commit_group()
+    syntaxes |= {AsyncCommitGroupOp: _commit_group(), **ttg_partitions.syntaxes()}
     return DialectSyntax(Dialect("ttg", list(syntaxes), [*LAYOUTS, *TYPES]), syntaxes)

@@ -57,9 +57,13 @@ def _parse_fields(parser: AttrParser) -> DictionaryAttr:
 
 def _print_fields(printer: Printer, fields: DictionaryAttr) -> None:
     with printer.in_braces():
-        for index, (name, value) in enumerate(fields.data.items()):
-            printer.print_string(f"{', ' if index else ''}{name} = ")
-            _print_field(printer, value)
+        _print_named(printer, fields)
+
+
+def _print_named(printer: Printer, fields: DictionaryAttr) -> None:
+    for index, (name, value) in enumerate(fields.data.items()):
+        printer.print_string(f"{', ' if index else ''}{name} = ")
+        _print_field(printer, value)
 
 
 class Layout(ParametrizedAttribute):
@@ -253,6 +257,41 @@ def _integers(values: Sequence[int]) -> ArrayAttr[IntAttr]:
     return ArrayAttr([IntAttr(value) for value in values])
 
 
+@irdl_attr_definition
+class TensorMemorySpace(ParametrizedAttribute):
+    """The memory of Blackwell's tensor cores."""
+
+    name = "ttng.tensor_memory"
+
+
+class _BareLayout(Layout):
+    """Its fields stand without braces."""
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        fields: dict[str, Attribute] = {}
+        with parser.in_angle_brackets():
+            while (name := parser.parse_optional_identifier()) is not None:
+                parser.parse_punctuation("=")
+                fields[name] = _parse_field(parser)
+                parser.parse_optional_punctuation(",")
+        return [DictionaryAttr(fields)]
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            _print_named(printer, self.fields)
+
+
+@irdl_attr_definition
+class TensorMemoryLayout(_BareLayout):
+    name = "ttng.tensor_memory_encoding"
+
+
+@irdl_attr_definition
+class TensorMemoryScalesLayout(_BareLayout):
+    name = "ttng.tensor_memory_scales_encoding"
+
+
 LAYOUTS: tuple[type[Attribute], ...] = (
     BlockedLayout,
     SliceLayout,
@@ -270,3 +309,4 @@ LAYOUTS: tuple[type[Attribute], ...] = (
     PaddedSharedLayout,
 )
 TYPES: tuple[type[Attribute], ...] = (MemDesc, AsyncToken, SharedMemory)
+TENSOR_MEMORY: tuple[type[Attribute], ...] = (TensorMemorySpace, TensorMemoryLayout, TensorMemoryScalesLayout)

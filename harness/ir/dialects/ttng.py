@@ -1,4 +1,4 @@
-"""`ttng`: Triton's dialect for NVIDIA GPUs, as releases 3.6 to 3.9 print it, up to Hopper."""
+"""`ttng`: Triton's dialect for NVIDIA GPUs, as releases 3.6 to 3.9 print it."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from xdsl.irdl import (
 
 from harness.ir import enums
 from harness.ir.codecs import BareIntegerCodec, EnumCodec
+from harness.ir.dialects import ttng_tensor_memory
+from harness.ir.dialects.ttg_types import TENSOR_MEMORY
 from harness.ir.registry import DialectSyntax
 from harness.ir.syntax import OpSyntax, Rule, Syntax
 
@@ -291,6 +293,6 @@ def _descriptors() -> list[Syntax]:
 
 
 def build() -> DialectSyntax:
-    formats = [*_products(), *_barriers(), *_copies(), *_descriptors()]
+    formats = [*_products(), *_barriers(), *_copies(), *_descriptors(), *ttng_tensor_memory.formats()]
     syntaxes: dict[type[Operation], OpSyntax] = {syntax.op_type: syntax for syntax in formats}
-    return DialectSyntax(Dialect("ttng", list(syntaxes)), syntaxes)
+    return DialectSyntax(Dialect("ttng", list(syntaxes), [*TENSOR_MEMORY]), syntaxes)
