@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -243,5 +244,16 @@ def _id_of(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, tuple):
         return "x".join(_id_of(item) for item in value)
+    if isinstance(value, str):
+        return _escaped(value)
     name = getattr(value, "__name__", None)
-    return (name or str(value)).replace(" ", "")
+    return _escaped(name or re.sub("(?<=[,:]) ", "", str(value)))
+
+
+def _escaped(text: str) -> str:
+    """As pytest escapes the text of an id, and besides what a line of the allowlist could not hold as it is."""
+    escaped = text.encode("unicode_escape").decode("ascii")
+    return escaped.translate(_NOT_IN_IDS)
+
+
+_NOT_IN_IDS = {ord(one): f"\\x{ord(one):02x}" for one in " *?"}

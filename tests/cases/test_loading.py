@@ -10,7 +10,9 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from harness.cases.features import FEATURES, lacking
+from harness.cases.kernel_case import CaseTemplate
 from harness.cases.loading import case_files, find_instance, load_templates, summarise
+from harness.cases.location import SourceLocation
 from harness.errors import CaseError
 
 GOOD = """
@@ -62,6 +64,21 @@ def test_helpers_are_not_case_files(tmp_path: Path) -> None:
     for name in ("b.py", "a.py", "_shared.py", "conftest.py", "notes.md"):
         write(tmp_path, "", name)
     assert [path.name for path in case_files(tmp_path)] == ["a.py", "b.py"]
+
+
+@pytest.mark.parametrize(
+    ("value", "reads"),
+    [
+        ("a b\n", r"a\x20b\n"),
+        (r"a\n", r"a\\n"),
+        ("caf\u00e9 \ud800", r"caf\xe9\x20\ud800"),
+        ([1, "a b"], r"[1,'a\x20b']"),
+        ((1, "a b", True), r"1xa\x20bxtrue"),
+    ],
+)
+def test_an_id_is_one_word_of_ascii(value: object, reads: str) -> None:
+    template = CaseTemplate("one", lambda v: None, {"v": [value]}, SourceLocation("f.py", 1))  # type: ignore[arg-type]
+    assert [one.parameter_id for one in template.instances()] == [reads]
 
 
 def test_one_case_is_found_by_its_id(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ import pytest
 
 # Imported here, since inner runs forget what they import, and NumPy cannot be imported twice.
 from harness.collection.settings import DEFAULT_TARGET
-from harness.reports import load_report
+from harness.gate import Gate, allow
+from harness.reports import RunInfo, load_report
 from harness.targets.registry import target_named
 
 MISBEHAVIOUR = Path(__file__).parents[1] / "isolation"
@@ -273,6 +275,28 @@ def test_an_expression_that_is_none_is_told_and_is_no_run(suite: Suite, options:
     result.stderr.fnmatch_lines([f"ERROR: *{options[1]}*"])
     assert suite.record() == before
     assert load_report(suite.pytester.path / ".harness/report").verdicts  # the journal is the old one too
+
+
+TEXTS = ("a\nb", "a b", "ab", " a", "a ", "a  b", "a\\nb", "a\tb", "a*b", "a?b", "a]b", "caf\u00e9", "")
+
+
+def test_an_id_of_any_text_goes_to_the_allowlist_and_back(suite: Suite) -> None:
+    suite.write("texts.py", f"from harness.cases import case\n\n@case(text={list(TEXTS)!a})\ndef texts(text): ...\n")
+    assert suite.run("-n0").ret == pytest.ExitCode.OK
+    ids = [one["case"] for one in suite.record()["verdicts"]]
+    assert len(set(ids)) == len(TEXTS) and not any(character.isspace() for one in ids for character in one)
+    assert "coverage_kernels/texts.py::texts[npu-a\\nb]" in ids
+    allowlist = suite.pytester.path / "allowlist.txt"
+    for one in ids:  # each listed alone holds itself, and no other
+        allowlist.unlink(missing_ok=True)
+        allow(allowlist, [one])
+        assert [entry.matches(other) for entry in Gate.load(allowlist).entries for other in ids].count(True) == 1
+    allow(allowlist, ids)
+    assert suite.run("-n0", "--strict-gate").ret == pytest.ExitCode.OK
+    for one in ids[:2]:
+        _, _, _, *rerun = shlex.split(RunInfo().rerun_command(one))
+        suite.run("-n0", *rerun).assert_outcomes(passed=1)
+    suite.run("-n0", "-k", "npu-a\\x20b]").assert_outcomes(passed=1, deselected=len(TEXTS) - 1)
 
 
 def test_the_gate_decides_over_cases_and_over_nothing_else(suite: Suite) -> None:
