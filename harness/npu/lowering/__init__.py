@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from harness.npu.lowering import allocation, double_buffer, inline, placement, pointers, schedule
+from harness.npu.lowering import allocation, double_buffer, expand, inline, placement, pointers, schedule
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -21,6 +21,7 @@ Pass = Callable[["ModuleOp", "Machine"], None]
 # By flag, in the order they run.
 PASSES: dict[str, Pass] = {
     "npu-inline": inline.run,
+    "npu-expand-descriptors": expand.run,
     "npu-analyze-pointers": pointers.run,
     "npu-place-lanes": placement.run,
     "npu-schedule": schedule.run,
