@@ -16,6 +16,28 @@ COMMON_STAGES = ("collect", "reference", "frontend", "ttir", "simulate", "compar
 
 
 @dataclass(frozen=True)
+class TimingEvidence:
+    """How long a launch takes on a machine, where that was asked for.
+
+    seconds   at the machine's clock
+    busy      by engine, the share of the cycles in which it worked
+    bound     what limits the launch on the roofline, of which it achieves the share `achieved`
+    reason    why there are no cycles; then everything else is zero
+    """
+
+    machine: str
+    cycles: int = 0
+    seconds: float = 0.0
+    busy: dict[str, float] = field(default_factory=dict)
+    bytes_in: int = 0
+    bytes_out: int = 0
+    operations: int = 0
+    bound: str = ""
+    achieved: float = 0.0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class LaunchEvidence:
     """One kernel launch. `simulated` is False where the host or real hardware ran it."""
 
@@ -26,6 +48,7 @@ class LaunchEvidence:
     compile_seconds: float = 0.0
     simulate_seconds: float = 0.0
     replayed: bool = False
+    timing: TimingEvidence | None = None
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,9 @@ PIPELINE_RUNNER = "harness.bisect.run_case:run_case"
 # Inside the report folder: what a running case has left so far for a person to look at.
 RUNNING = "running"
 
+# Inside the report folder: what each case adds to the trace of the run.
+TRACES = "traces"
+
 
 @dataclass
 class Execution:
@@ -55,7 +58,7 @@ class Execution:
             summary.name,
             summary.parameter_id,
             target,
-            replace(self.settings.run, artifacts=str(artifacts)),
+            replace(self.settings.run, artifacts=str(artifacts), trace=self._trace_of(node_id)),
             self._runner_of(target),
             self.settings.memory,
         )
@@ -63,6 +66,11 @@ class Execution:
         if verdict.outcome != "fail":
             shutil.rmtree(artifacts, ignore_errors=True)
         return verdict
+
+    def _trace_of(self, node_id: str) -> str:
+        if self.settings.trace is None:
+            return ""
+        return str(self.settings.report_folder / TRACES / f"{folder_name(node_id)}.json")
 
     def close(self) -> None:
         for runner in self._runners.values():

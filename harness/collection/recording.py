@@ -11,9 +11,10 @@ import pytest
 
 from harness.cases.evidence import Verdict
 from harness.collection.cases import VERDICT, KernelItem, failed_file, lost_case
-from harness.collection.execution import LIT_TARGET, RUNNING
+from harness.collection.execution import LIT_TARGET, RUNNING, TRACES
 from harness.collection.scope import is_whole
 from harness.collection.settings import Settings
+from harness.collection.traces import merge_traces
 from harness.errors import HarnessError
 from harness.gate import Gate, Scope
 from harness.reports import Record, Recorder, RunInfo, terminal_table
@@ -116,8 +117,11 @@ class Recording:
             rerun=self.settings.rerun,
             shard=str(self.settings.shard or ""),
         )
-        shutil.rmtree(self.settings.report_folder / RUNNING, ignore_errors=True)
+        for leftover in (RUNNING, TRACES):
+            shutil.rmtree(self.settings.report_folder / leftover, ignore_errors=True)
         try:
+            if self.settings.trace is not None:
+                (self.settings.report_folder / TRACES).mkdir(parents=True)
             self.recorder = Recorder.start(self.settings.report_folder, run, root=self.settings.root)
         except HarnessError as error:
             raise pytest.UsageError(str(error)) from error
@@ -170,6 +174,8 @@ class Recording:
             notes=self._notes(recorded),
         )
         shutil.rmtree(self.settings.report_folder / RUNNING, ignore_errors=True)
+        if self.settings.trace is not None:
+            merge_traces(self.settings.report_folder / TRACES, self.settings.trace)
 
     def _scope(self) -> Scope:
         hidden = self._listed_in_broken_files() | {verdict.case for verdict in self.broken}

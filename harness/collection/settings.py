@@ -42,18 +42,26 @@ class Settings:
     gate: bool
     strict: bool
     shard: Shard | None
+    trace: Path | None = None
 
     @classmethod
     def of(cls, config: pytest.Config) -> Settings:
         """Reads the configuration; what cannot be used was refused by the option parser."""
         option: Any = config.getoption
         strict = option("strict_gate")
+        _check_machine_options(config)
         return cls(
             root=config.rootpath,
             kernel_paths=_folders(config, "kernel_paths", DEFAULT_FOLDER),
             lit_paths=_folders(config, "lit_paths", DEFAULT_LIT_FOLDER),
             targets=_targets(option("target")),
-            run=RunOptions(checks=option("checks"), machine=option("machine")),
+            run=RunOptions(
+                checks=option("checks"),
+                machine=option("machine"),
+                check_lowering=option("check_lowering"),
+                timing=option("timing"),
+            ),
+            trace=_from_root(config, option("trace_file")) if option("trace_file") else None,
             timeout=option("case_timeout"),
             memory=option("case_memory"),
             report_folder=_from_root(config, option("report_dir")),
@@ -86,7 +94,8 @@ class Settings:
         targets = () if self.targets == (DEFAULT_TARGET,) else (f"--target={','.join(self.targets)}",)
         checks = () if self.run.checks == RunOptions().checks else (f"--checks={self.run.checks}",)
         machine = (f"--machine={self.run.machine}",) if self.run.machine else ()
-        return (*targets, *checks, *machine)
+        lowering = ("--check-lowering",) if self.run.check_lowering else ()
+        return (*targets, *checks, *machine, *lowering)
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -103,6 +112,9 @@ def add_options(parser: pytest.Parser) -> None:
         metavar="NAME",
         help="npu: lower to, and simulate, this machine (or a .toml file)",
     )
+    add("--check-lowering", action="store_true", help="with --machine: name the pass and value where lowering errs")
+    add("--timing", action="store_true", help="with --machine: count its cycles")
+    add("--trace-file", metavar="FILE", help="with --machine: write what every engine did, for Perfetto")
     add("--case-timeout", type=_seconds, default=120.0, metavar="SECONDS", help="of one case [%(default)g]")
     add("--case-memory", type=_bytes, default=0, metavar="SIZE", help="one case may allocate, such as 2G [no limit]")
     add("--gate", action="store_true", help="exit by the allowlist: red when a listed case does not do as listed")
@@ -128,6 +140,13 @@ def _targets(given: list[str] | None) -> tuple[str, ...]:
     if not chosen:
         raise pytest.UsageError("--target names no target")
     return chosen
+
+
+def _check_machine_options(config: pytest.Config) -> None:
+    given = [name for name in ("check_lowering", "timing", "trace_file") if config.getoption(name)]
+    if given and not config.getoption("machine"):
+        flag = given[0].replace("_", "-")
+        raise pytest.UsageError(f"--{flag} is about a machine, and none is named: add --machine=default")
 
 
 def _machine(text: str) -> str:

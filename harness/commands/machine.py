@@ -68,11 +68,16 @@ def run_disasm(options: argparse.Namespace) -> int:
 
 def run_time(options: argparse.Namespace) -> int:
     """Raises as `run_disasm` does, and NeedsProfile where cycles depend on values."""
-    from harness.npu.timing import timing_table, write_trace
+    from harness.npu.session import Untimed
+    from harness.npu.timing import Timing, timing_table, write_trace
     from harness.targets.machine_run import Wanted
 
     wanted = Wanted(values=options.values, timing=True, events=options.trace is not None)
-    timings = [record.timing for record in _launches(options, wanted) if record.timing is not None]
+    found = [record.timing for record in _launches(options, wanted)]
+    for one in found:
+        if isinstance(one, Untimed):
+            raise UsageError(f"the cycles depend on values: {one.reason}", hint="give --values")
+    timings = [one for one in found if isinstance(one, Timing)]
     print("\n".join(timing_table(timings)))
     if options.trace is not None:
         write_trace(options.trace, timings)

@@ -206,7 +206,7 @@ def _first_value(
     probed, numbers = with_probes(module)
     wanted = Probes()
     _executed(work, probed, probe=wanted.of_executor, threads=1)
-    got = Probes(numbers={pc: numbers[op] for pc, op in enumerate(lowered) if op in numbers})
+    got = Probes(numbers={pc: numbers[op] for pc, op in enumerate(lowered) if op is not None and op in numbers})
     memory, arguments = _copied(work)
     options = dataclasses.replace(work.options, checks="fast", threads=1)
     with contextlib.suppress(HarnessError):  # what was seen until then is what is looked at

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from harness.executor.api import Argument, ExecutorOptions, LaunchResult
 from harness.executor.memory import Memory
 from harness.npu.arguments import bind_arguments
-from harness.npu.session import LaunchRecord, Session, current_session
+from harness.npu.session import LaunchRecord, Session, Untimed, current_session
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -59,7 +59,9 @@ class LoadedKernel:
         arguments = bind_arguments(signature, values, memory)
         session.enter_stage("simulate")
         if session.keep_ir is not None:
-            session.keep_ir("simulate", self.text)
+            session.keep_ir("simulate", self._shown)
+        if session.check_lowering:
+            self._check_lowering(session, grid, arguments, memory)
         started = time.perf_counter()
         if session.values:
             result = self.execute(grid, arguments, memory, session.options)
@@ -71,13 +73,33 @@ class LoadedKernel:
         session.emit(result.output)
         return result
 
-    def _timing(self, session: Session, grid: Grid, arguments: Sequence[Argument]) -> Timing | None:
+    def _shown(self) -> str:
+        """What runs, as text."""
+        if self.program is None:
+            return self.text
+        from harness.npu.isa.disassembly import disassemble
+
+        return disassemble(self.program)
+
+    def _check_lowering(self, session: Session, grid: Grid, arguments: Sequence[Argument], memory: Memory) -> None:
+        if self.machine is None:
+            return
+        from harness.npu.check_lowering import Work, check_lowering
+
+        check_lowering(Work(self.name, self.text, self.machine, grid, arguments, memory, session.options))
+
+    def _timing(self, session: Session, grid: Grid, arguments: Sequence[Argument]) -> Timing | Untimed | None:
+        """How long the launch takes; a way through the kernel that depends on what it loads takes nobody knows how
+        long, which is no failure of the case."""
         if not session.timing or self.program is None or self.machine is None:
             return None
-        from harness.npu.timing import time_program
+        from harness.npu.timing import NeedsProfile, time_program
 
         session.enter_stage("timing")
-        return time_program(self.program, self.machine, grid, arguments, events=session.events)
+        try:
+            return time_program(self.program, self.machine, grid, arguments, events=session.events)
+        except NeedsProfile as error:
+            return Untimed(self.machine.name, str(error))
 
 
 def load_kernel(name: str, program: bytes, machine: Machine | None = None) -> LoadedKernel:
@@ -104,7 +126,7 @@ def load_text(name: str, text: str, machine: Machine | None) -> LoadedKernel:
 
     session.enter_stage("encode")
     if session.keep_ir is not None:
-        session.keep_ir("encode", text)
+        session.keep_ir("encode", lambda: text)
     module = parse_module(text, name)
     return LoadedKernel(name, text, functools.partial(launch, compile_module(module, name)), _file_of(module, name))
 

@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Untimed:
+    """A launch whose cycles cannot be told, and why."""
+
+    machine: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class LaunchRecord:
     """One launch that ran: its positional grid (x, y, z), what the executor found, and the IR it executed; on a
     machine also its program and, where the session asks for it, how long it takes there."""
@@ -34,7 +42,7 @@ class LaunchRecord:
     seconds: float
     text: str
     program: Program | None = None
-    timing: Timing | None = None
+    timing: Timing | Untimed | None = None
 
 
 def _ignore(stage: str) -> None:
@@ -51,12 +59,13 @@ class Session:
     """memory    named allocations every launch sees; tensors outside it are registered per launch
     options   how to execute
     enter_stage   called with "ttir", "encode", "simulate" as a launch gets there
-    keep_ir   called with a stage and the IR it is given; None where nobody wants the text
+    keep_ir   called with a stage and what gives the text of what it is given; None where nobody wants it
     transform called with the text of a program that is about to run; what it returns runs instead. For
               questions about the harness ("would this miscompile be seen?"); None runs what was compiled
     emit      receives the lines of `tl.device_print` of one launch
     values    whether launches compute anything; False leaves memory as it is
     timing    whether launches on a machine are timed; `events` keeps what a trace shows
+    check_lowering   compare each program with the IR it was lowered from before it runs
     benchmark_runs   timed runs of each configuration of an autotuned kernel
     launches  every launch so far, in order
     """
@@ -64,12 +73,13 @@ class Session:
     memory: Memory = field(default_factory=Memory)
     options: ExecutorOptions = field(default_factory=ExecutorOptions)
     enter_stage: Callable[[str], None] = _ignore
-    keep_ir: Callable[[str, str], None] | None = None
+    keep_ir: Callable[[str, Callable[[], str]], None] | None = None
     transform: Callable[[str], str] | None = None
     emit: Callable[[list[str]], None] = _print_lines
     values: bool = True
     timing: bool = False
     events: bool = False
+    check_lowering: bool = False
     benchmark_runs: int = 3
     launches: list[LaunchRecord] = field(default_factory=list)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from harness.cases.evidence import Verdict
 from harness.reports import summary
 from harness.reports.record import Record
+from harness.reports.timing_table import timing_lines
 from harness.reports.words import plural
 
 _MOST = 100  # failures written out, and lines of one group
@@ -20,9 +21,15 @@ def markdown(record: Record) -> str:
         _gate(record),
         _changes(record),
         _failures(record),
+        _timing(record),
         _versions(record),
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _timing(record: Record) -> str:
+    lines = timing_lines(record)
+    return "\n".join(["### Cycles", "", "```", *lines, "```"]) if lines else ""
 
 
 def _title(record: Record) -> str:

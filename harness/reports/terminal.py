@@ -8,6 +8,7 @@ from pathlib import Path
 from harness.reports import summary
 from harness.reports.compare import Baseline, compare
 from harness.reports.record import Comparison, Record
+from harness.reports.timing_table import timing_lines
 
 _COUNT_ONLY = ("new case", "new cases")
 _NEW_FAILURES = ("new failure", "new failures")
@@ -28,6 +29,7 @@ def terminal_table(record: Record, previous: Record | None = None, folder: str =
         _bucket_table(record),
         _failures(record) if failures else [],
         _changes(comparison, len(summary.failures(record))),
+        timing_lines(record),
         _gate(record),
         _next(record, folder),
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ def save_artifacts(
     evidence: Evidence,
     case: KernelCase | None,
     kernel: Any,
-    irs: Mapping[str, str],
+    irs: Mapping[str, Callable[[], str]],
     memory: Memory | None,
 ) -> Failure | None:
     """Writes the failure folder of a run. Returns the failure to do so, if any: a full disk is not the case's fault
@@ -35,7 +35,7 @@ def save_artifacts(
     stage, last = _last(irs)
     artifacts = FailureArtifacts(
         kernel=kernel_file(kernels),
-        ttir=irs.get("ttir", last),
+        ttir=irs["ttir"]() if "ttir" in irs else last,
         last_ir=last,
         last_ir_stage=stage,
         buffers=_buffers(memory) if memory else [],
@@ -47,9 +47,9 @@ def save_artifacts(
     return None
 
 
-def _last(irs: Mapping[str, str]) -> tuple[str, str]:
+def _last(irs: Mapping[str, Callable[[], str]]) -> tuple[str, str]:
     stages = list(irs)
-    return (stages[-1], irs[stages[-1]]) if stages else ("", "")
+    return (stages[-1], irs[stages[-1]]()) if stages else ("", "")
 
 
 def _buffers(memory: Memory) -> list[BufferArtifact]:

@@ -6,15 +6,20 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.cases.allocate import Allocated
-from harness.cases.evidence import Finding, LaunchEvidence
+from harness.cases.evidence import Finding, LaunchEvidence, TimingEvidence
 from harness.errors import UsageError
 from harness.executor.memory import Allocation, Memory
 from harness.goldens.compare import Program, Writers
 from harness.npu.activation import npu_driver_active
-from harness.npu.session import LaunchRecord, Session, use_session
+from harness.npu.session import LaunchRecord, Session, Untimed, use_session
 from harness.targets.target import BoundLaunch, LaunchFunction, LaunchOutcome, RunContext
+
+if TYPE_CHECKING:
+    from harness.npu.timing import Timing
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,9 @@ class ExecutedTarget:
             transform=self.transform,
             emit=_keep_quiet,
             benchmark_runs=1,
+            check_lowering=context.options.check_lowering,
+            timing=context.options.timing or bool(context.options.trace),
+            events=bool(context.options.trace),
         )
 
         def launch(bound: BoundLaunch) -> LaunchOutcome:
@@ -68,9 +76,12 @@ class ExecutedTarget:
             bound.kernel[bound.grid](**bound.args, **bound.options)
             return outcome_of(session.launches[first:], time.perf_counter() - started)
 
-        arch = context.machine if self.lowers and context.machine else self.arch
+        machine = context.options.machine if self.lowers else ""
+        arch = machine or self.arch
         with npu_driver_active(arch), use_session(session):
             yield launch
+        if context.options.trace:
+            _write_trace(context.options.trace, session.launches)
 
 
 def npu_option_names() -> frozenset[str]:
@@ -139,7 +150,31 @@ def _evidence(record: LaunchRecord, compile_seconds: float) -> LaunchEvidence:
         simulated=True,
         compile_seconds=compile_seconds,
         simulate_seconds=record.seconds,
+        timing=record.timing and timing_evidence(record.timing),
     )
+
+
+def timing_evidence(timing: Timing | Untimed) -> TimingEvidence:
+    """The plain data of a timing, or why there is none."""
+    if isinstance(timing, Untimed):
+        return TimingEvidence(timing.machine, reason=timing.reason)
+    return TimingEvidence(
+        timing.machine.name,
+        timing.cycles,
+        timing.seconds,
+        {engine.value: share for engine, share in timing.busy.items()},
+        timing.bytes_in,
+        timing.bytes_out,
+        timing.operations,
+        timing.bound,
+        timing.achieved,
+    )
+
+
+def _write_trace(file: str, records: Sequence[LaunchRecord]) -> None:
+    from harness.npu.timing import Timing, write_trace
+
+    write_trace(Path(file), [record.timing for record in records if isinstance(record.timing, Timing)])
 
 
 def _new(found: list[Finding], known: list[Finding]) -> list[Finding]:

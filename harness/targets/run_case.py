@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -66,7 +66,7 @@ class _Run:
     goldens: Mapping[str, np.ndarray | None] = field(default_factory=dict)
     before: Snapshot | None = None
     kernel: Any = None  # the one being launched
-    irs: dict[str, str] = field(default_factory=dict)
+    irs: dict[str, Callable[[], str]] = field(default_factory=dict)
     stage_began: float = 0.0
 
     def run(self) -> Evidence:
@@ -107,7 +107,7 @@ class _Run:
     def _launch_all(self, checks: Checks) -> list[LaunchOutcome]:
         assert self.case is not None and self.allocated is not None
         executor = ExecutorOptions(checks=checks, threads=self.options.threads)
-        context = RunContext(self.allocated, executor, self._enter, self._keep_ir, self.options.machine)
+        context = RunContext(self.allocated, executor, self._enter, self._keep_ir, self.options)
         outcomes = []
         with self.target.open(context) as launch:
             for one in self.case.launches:
@@ -183,7 +183,7 @@ class _Run:
             seconds[self.evidence.stage] = seconds.get(self.evidence.stage, 0.0) + now - self.stage_began
         self.stage_began = now
 
-    def _keep_ir(self, stage: str, text: str) -> None:
+    def _keep_ir(self, stage: str, text: Callable[[], str]) -> None:
         self.irs[stage] = text
 
     @property

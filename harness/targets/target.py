@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from harness.cases.allocate import Allocated
 from harness.cases.evidence import Finding, LaunchEvidence
+from harness.cases.options import RunOptions
 from harness.executor.api import ExecutorOptions
 from harness.goldens import Writers
 
@@ -52,14 +53,14 @@ class RunContext:
     """What a target is given for one case: its memory, how to execute, and whom to tell about stages.
 
     keep_ir  takes a stage and the IR that it is given, for whoever looks into a failure
-    machine  what `--machine` says; "" where it was not given
+    options  what the command line says
     """
 
     allocated: Allocated
     executor: ExecutorOptions
     enter_stage: EnterStage
-    keep_ir: Callable[[str, str], None]
-    machine: str = ""
+    keep_ir: Callable[[str, Callable[[], str]], None]
+    options: RunOptions = field(default_factory=RunOptions)
 
 
 class Target(Protocol):

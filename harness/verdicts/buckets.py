@@ -60,6 +60,12 @@ BUCKETS: tuple[Bucket, ...] = (
         "Rerun the last IR of the failure folder through the pass that the stage names.",
     ),
     Bucket(
+        "lowering",
+        "simulated NPU",
+        "The machine's program does something else than the IR it was lowered from, or breaks a rule of the machine.",
+        "Rerun with --check-lowering, which names the pass, the instruction and the first value that differs.",
+    ),
+    Bucket(
         "verifier",
         "compiler",
         "A pass left IR behind that does not verify.",

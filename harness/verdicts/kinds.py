@@ -29,6 +29,9 @@ _BY_KIND: dict[str, str] = {
     "OutOfBounds": "trap-out-of-bounds",
     "IllegalAccess": "trap-out-of-bounds",
     "Trap": "trap-other",
+    "LoweringFault": "lowering",
+    "IllegalInstruction": "lowering",
+    "ScratchpadFault": "lowering",
     "NotSimulated": "not-simulated",
     "Timeout": "timeout",
     "OutOfMemory": "out-of-memory",
@@ -68,6 +71,8 @@ _BY_STAGE: dict[str, str] = {
     "compare": "harness-crash",
 }
 _COMPILER = "compiler-crash"
+# Passes of our own lowering.
+_OWN_PASSES = "npu-"
 
 # A native death in the front end is libtriton's, not the kernel author's.
 _NATIVE_BY_STAGE = {"frontend": _COMPILER}
@@ -89,6 +94,8 @@ def bucket_of_stage(stage: str) -> str:
     """The bucket of a failure with no type of its own; "other" where there is no stage either."""
     if not stage:
         return "other"
+    if stage.startswith(_OWN_PASSES):
+        return "harness-crash"
     return _BY_STAGE.get(stage, _COMPILER)
 
 

@@ -15,6 +15,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 DOCUMENTED = (
     *(RunInfo, Fingerprint, Part, Comparison, Change, GateResult, Problem, location.SourceLocation),
     *(evidence.Verdict, evidence.Evidence, evidence.LaunchEvidence, evidence.BufferEvidence),
+    evidence.TimingEvidence,
     *(evidence.Mismatch, evidence.Finding, evidence.Failure, evidence.CommandEvidence, evidence.StageEvidence),
 )
 

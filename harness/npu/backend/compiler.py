@@ -132,7 +132,8 @@ def make_ttir(module: Any, pipeline: tuple[tuple[str, str], ...]) -> Any:
     session = current_session()
     session.enter_stage("ttir")
     if session.keep_ir is not None:
-        session.keep_ir("ttir", str(module))
+        text = str(module)
+        session.keep_ir("ttir", lambda: text)
     if not pipeline:
         return module
     manager = ir.pass_manager(module.context)
