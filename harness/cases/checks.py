@@ -53,6 +53,21 @@ def check_names(kernel: Any, args: Mapping[str, Any], options: Mapping[str, Any]
             raise CaseError(f"the kernel's parameter {name!r} is given no value", hint=f"add it to args: {listed}")
 
 
+def check_options(options: Mapping[str, Any]) -> None:
+    """Raises CaseError for a number that every backend of Triton refuses, None standing for the default."""
+    for name in ("num_warps", "num_ctas", "num_stages"):
+        value = options.get(name)
+        if value is not None and not isinstance(value, int):
+            raise CaseError(f"{name}={value!r} is no integer", about=name)
+    check_warps(options.get("num_warps"))
+
+
+def check_warps(number: int | None) -> None:
+    """Raises CaseError for a number of warps that Triton compiles for no GPU."""
+    if number is not None and (number < 1 or number & (number - 1)):
+        raise CaseError(f"num_warps must be a power of 2, not {number}", about="num_warps")
+
+
 def parameter_names(kernel: Any) -> list[str]:
     """The kernel's parameter names, through autotune and heuristics decorators."""
     return list(inner_kernel(kernel).arg_names)

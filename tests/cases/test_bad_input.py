@@ -67,6 +67,10 @@ def run(folder: Path, old: str, new: str) -> tuple[Verdict, Failure | None, int]
     ("old", "new", "what"),
     [
         ("num_warps=4", "num_warpz=4", "no launch option 'num_warpz' .did you mean 'num_warps'"),
+        ("num_warps=4", "num_warps=3", "num_warps must be a power of 2, not 3"),
+        ("num_warps=4", "num_warps=0", "num_warps must be a power of 2, not 0"),
+        ("num_warps=4", "num_warps=2.5", "num_warps=2.5 is no integer"),
+        ("num_warps=4", "num_stages='3'", "num_stages='3' is no integer"),
         ("num_warps=4", "scale=4.0", "'scale' is a parameter of the kernel, not a launch option"),
         ("n=size", "n='16'", "n='16' is a str, which Triton cannot take"),
         ("n=size", "n=torch.float32", "n=torch.float32 is a dtype, which Triton cannot take"),
@@ -125,9 +129,24 @@ def test_what_autotune_chooses_is_no_argument_of_the_launch(tmp_path: Path) -> N
     assert failure.where.line == 1 + CASE[: CASE.index("BLOCK=16")].count("\n")
 
 
+def test_a_configuration_of_autotune_is_held_to_the_same(tmp_path: Path) -> None:
+    text = CASE.replace("            BLOCK=16,\n", "").replace("num_warps=4,\n", "")
+    text = text.replace("        copy_kernel,\n", "        tuned,\n").replace(
+        '"BLOCK": 16})]', '"BLOCK": 16}, num_warps=6)]'
+    )
+    path = tmp_path / "cases.py"
+    path.write_text(text, encoding="ascii")
+    (template,) = load_templates(path)
+    (instance,) = template.instances()
+    verdict = classify(run_case(instance, "cases.py::copy[npu]", "npu", RunOptions(), lambda stage: None))
+    assert verdict.bucket == "collect" and "num_warps must be a power of 2, not 6" in verdict.summary
+    assert verdict.summary.startswith(f"{path}:")
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
+        ("num_warps=4", "num_warps=None"),
         ("num_warps=4", "num_warps=4, num_stages=2"),
         ("        copy_kernel,\n", "        tuned,\n"),
         ("        copy_kernel,\n", "        guided,\n"),

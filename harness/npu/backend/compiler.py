@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from triton._C.libtriton import ir, passes
 from triton.backends.compiler import BaseBackend, GPUTarget, Language
 
+from harness.cases.checks import check_warps
 from harness.errors import Refusal, UnsupportedVersion
 from harness.npu.fingerprint import lowering_fingerprint
 from harness.npu.machine import Machine, load_machine
@@ -47,7 +48,8 @@ PIPELINES: dict[str, tuple[tuple[str, str], ...]] = {"simulated": TTIR_PASSES, "
 class NpuOptions:
     """Launch options, by the names kernels and Triton's JIT give them.
 
-    Those that tune a GPU (warps, stages, registers, clusters) are accepted and change no value.
+    Those that tune a GPU (warps, stages, registers, clusters) are accepted and change no value; Triton's own backends
+    refuse some numbers of warps, and so does this one. Raises CaseError.
     """
 
     num_warps: int = 4
@@ -72,6 +74,9 @@ class NpuOptions:
     arch: str = "simulated"
     instrumentation_mode: str = ""
     fpsan_homomorphic_casts: bool = False
+
+    def __post_init__(self) -> None:
+        check_warps(self.num_warps)
 
     def hash(self) -> str:
         fields = sorted(dataclasses.asdict(self).items())
