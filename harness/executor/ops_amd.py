@@ -111,6 +111,23 @@ def _buffer_load_to_local(planner: Planner, operation: Operation) -> Step:
     return run
 
 
+@op("amdg.async_wait")
+def _async_wait(planner: Planner, operation: Operation) -> Step:
+    """Counts instructions, and how many of them a copy becomes depends on its layouts: only "all of them" is known."""
+    (token,) = planner.slots_of(operation.results)
+    newest = get(operation, "num_inst")
+    if newest:
+        raise UnsupportedOp(f"unsupported amdg.async_wait that leaves {newest} instructions outstanding")
+
+    def run(context: Context, frame: Frame) -> None:
+        outstanding, rows = context.local.outstanding, context.local.numbers(context)
+        outstanding.commit(rows)  # instructions belong to no group
+        outstanding.wait(COPIES, rows, 0, context)
+        frame[token] = TOKEN
+
+    return run
+
+
 @op("amdg.buffer_atomic_rmw")
 def _buffer_atomic_rmw(planner: Planner, operation: Operation) -> Step:
     value, mask = _slots(planner, operation, "value", "mask")

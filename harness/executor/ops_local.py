@@ -308,7 +308,7 @@ def _async_commit(planner: Planner, operation: Operation) -> Step:
     return run
 
 
-@op("ttg.async_wait", "amdg.async_wait")
+@op("ttg.async_wait")
 def _async_wait(planner: Planner, operation: Operation) -> Step:
     (token,) = planner.slots_of(operation.results)
     newest = get(operation, "num")

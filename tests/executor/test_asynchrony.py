@@ -8,6 +8,7 @@ import pytest
 from executor_kit import Outcome, module, plan_of, run
 from local_kit import ADDRESSES, HEAD, STORE, TILE, launched, races
 
+from harness.errors import UnsupportedOp
 from harness.executor import ExecutorOptions
 
 BOTH = pytest.mark.parametrize("copies", ["earliest", "latest"])
@@ -77,6 +78,37 @@ def test_a_copy_of_what_a_store_still_writes() -> None:
 """
     for copies in ("earliest", "latest"):
         assert races(launched(body, copies).result) == [("y", "loads from buffer 'y' ")]
+
+
+# --- copies of AMD's ---------------------------------------------------------------------------------------------
+
+TO_LOCAL = f"""    %b = ttg.local_alloc : () -> {TILE}
+    %c = amdg.buffer_load_to_local %x[%at] into %b : <f32>[tensor<4xi32>] -> <4xf32, #shared, #smem, mutable>
+"""
+FROM_LOCAL = f"    %v = ttg.local_load %b : {TILE} -> tensor<4xf32>\n{STORE}"
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "wait",
+    [
+        "    %g = ttg.async_commit_group tokens %c\n    %w = ttg.async_wait %g {num = 0 : i32}\n",
+        "    %w = amdg.async_wait %c {num_inst = 0 : i32}\n",
+    ],
+)
+def test_a_buffer_s_load_to_shared_memory(wait: str, copies: str) -> None:
+    outcome = launched(TO_LOCAL + wait + FROM_LOCAL, copies, checks="full")
+    assert outcome.arrays[1].tolist() == outcome.arrays[0].tolist()
+    assert outcome.result.findings == []
+    early = launched(TO_LOCAL + FROM_LOCAL + wait, copies)
+    assert races(early.result) == [("shared memory", "reads shared memory th")]
+    overwritten = launched(TO_LOCAL + "    tt.store %xs, %twos : tensor<4x!tt.ptr<f32>>\n" + wait, copies)
+    assert races(overwritten.result) == [("x", "stores to buffer 'x' w")]
+
+
+def test_a_wait_for_some_of_a_copy_s_instructions_is_refused() -> None:
+    with pytest.raises(UnsupportedOp, match=r"amdg\.async_wait that leaves 2 instructions outstanding"):
+        launched(TO_LOCAL + "    %w = amdg.async_wait %c {num_inst = 2 : i32}\n")
 
 
 # --- memory that nobody wrote --------------------------------------------------------------------------------------
