@@ -133,7 +133,7 @@ def _executor() -> list[Fault]:
             "the last program of each batch is left out",
             "wrong-values",
             LARGE_ADD,
-            patched(lambda: _replaced_in(EXECUTOR, "_batches", _batches_cut_short)),
+            patched(lambda: _replaced_in(EXECUTOR, "batches", _batches_cut_short)),
             checks="full",  # in which batches are small enough for there to be several
         ),
         Fault(
@@ -263,12 +263,12 @@ def _batches_cut_short(total: int, size: int) -> Iterator[tuple[int, int]]:
 @contextmanager
 def _ids_z_first() -> Iterator[None]:
     module = importlib.import_module(EXECUTOR)
-    right = module._ids
+    right = module.ids_of
 
     def z_first(grid: tuple[int, int, int], first: int, last: int) -> Any:
         return right(grid[::-1], first, last)
 
-    with replaced(module, "_ids", z_first):
+    with replaced(module, "ids_of", z_first):
         yield
 
 
