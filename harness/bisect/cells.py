@@ -126,9 +126,11 @@ def why_unsupported(target: str) -> str:
     """Why no case can be run with the Triton of this process; "" where they can."""
     try:
         import_module("harness.bisect.run")
+        from harness.bisect.architectures import check_architecture
         from harness.bisect.capture import gpu_target
 
         gpu_target(target)
+        check_architecture(target)
     except (ImportError, AttributeError, HarnessError) as error:
         return f"{type(error).__name__}: {error}"
     return ""

@@ -105,9 +105,11 @@ def is_pipeline(target: str) -> bool:
 def check_target(target: str) -> None:
     """Raises UsageError for a name that is no target's."""
     if is_pipeline(target):
+        from harness.bisect.architectures import check_architecture
         from harness.bisect.capture import gpu_target
 
         gpu_target(target)
+        check_architecture(target)
         return
     from harness.targets.registry import target_named
 

@@ -59,9 +59,11 @@ def register(subcommands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Raises UsageError for a case or target that is none."""
+    from harness.bisect.architectures import check_architecture
     from harness.bisect.capture import gpu_target
 
     gpu_target(options.target)
+    check_architecture(options.target)
     # Here, so that a case's time is its own.
     import_module("harness.bisect.run")
     found = [_apart(instance, node_id, options) for instance, node_id in _chosen(options.case, options.target)]
