@@ -190,11 +190,23 @@ class Emitter:
         label.pc = len(self.program.instructions)
 
     def finish(self) -> None:
-        """Fills in where jumps go."""
+        """Fills in where jumps go; a way to a jump is a way to where that goes."""
         instructions = self.program.instructions
         for at, label in self._labels:
             old = instructions[at]
             instructions[at] = Instruction(old.opcode, old.results, old.operands, (label.pc,))
+        for at, _ in self._labels:
+            old = instructions[at]
+            target = self._final(old.immediates[0])
+            if target != old.immediates[0]:
+                instructions[at] = Instruction(old.opcode, old.results, old.operands, (target,))
+
+    def _final(self, pc: int) -> int:
+        instructions, passed = self.program.instructions, set()
+        while pc < len(instructions) and instructions[pc].opcode == "jump" and pc not in passed:
+            passed.add(pc)
+            pc = instructions[pc].immediates[0]
+        return pc
 
     def new_tag(self) -> int:
         self._free_tag += 1

@@ -83,7 +83,7 @@ class _Encoder:
         emitter, program = self._emitter, self._emitter.program
         self._take_up_places()
         entry = self._function.regions[0].blocks[0]
-        program.arguments = tuple(element(argument.type) for argument in entry.args)
+        program.arguments = tuple(_argument_type(argument) for argument in entry.args)
         emitter.at(self._function)
         for index, argument in enumerate(entry.args):
             if argument.first_use is not None and has_place(argument):
@@ -347,6 +347,11 @@ class _Encoder:
         emitter.place(label)
         self._pass(operation, holds, 0)
         self._go(taken)
+
+
+def _argument_type(argument: SSAValue) -> str:
+    """Of a described tensor the program sees a pointer, to its first element."""
+    return element(argument.type) if has_place(argument) else "ptr"
 
 
 def _saves(operation: Operation) -> list[int]:
