@@ -15,11 +15,16 @@ LAZY_IMPORTS = (
     "triton.tools.tensor_descriptor",
 )
 
+_ANY_MACHINE = "default"
+
 _SMALLEST_KERNEL = """
 module {
   tt.func public @warm_up(%out: !tt.ptr<f32>) attributes {noinline = false} {
-    %one = arith.constant 1.0 : f32
-    tt.store %out, %one : !tt.ptr<f32>
+    %one = arith.constant dense<1.0> : tensor<8xf32>
+    %range = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<8xi32>
+    %pointers = tt.splat %out : !tt.ptr<f32> -> tensor<8x!tt.ptr<f32>>
+    %at = tt.addptr %pointers, %range : tensor<8x!tt.ptr<f32>>, tensor<8xi32>
+    tt.store %at, %one : tensor<8x!tt.ptr<f32>>
     tt.return
   }
 }
@@ -36,8 +41,10 @@ def warm_up() -> None:
     from triton.runtime.cache import triton_key
 
     from harness.npu.fingerprint import lowering_fingerprint
-    from harness.npu.loader import load_kernel
+    from harness.npu.loader import load_text
+    from harness.npu.machine import load_machine
 
     triton_key()
     lowering_fingerprint()
-    load_kernel("warm_up", _SMALLEST_KERNEL.encode())
+    for machine in (None, load_machine(_ANY_MACHINE)):
+        load_text("warm_up", _SMALLEST_KERNEL, machine)
