@@ -340,7 +340,7 @@ def _select(analysis: Analysis, op: Operation) -> Form | None:
     else:
         chosen = analysis.scalars.leaf(condition)
     left, right = analysis.forms.get(a), analysis.forms.get(b)
-    return merged(left, right, lambda x, y: analysis.scalars.select(chosen, x, y))
+    return merged(analysis.scalars, left, right, lambda x, y: analysis.scalars.select(chosen, x, y))
 
 
 @_rule("arith.cmpi")

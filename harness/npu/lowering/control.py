@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation, SSAValue
 
-from harness.npu.lowering.forms import Described, Form, Linear, Pointers
+from harness.npu.lowering.forms import Described, Form, Linear, Pointers, Wrap
 from harness.npu.lowering.ranges import Range, full, union
-from harness.npu.lowering.scalars import JOIN, Scalar
+from harness.npu.lowering.scalars import JOIN, Scalar, Scalars
 
 if TYPE_CHECKING:
     from harness.npu.lowering.analysis import Analysis
@@ -36,33 +36,46 @@ class Join:
 # --- either of two forms ----------------------------------------------------------------------------------------
 
 
-def merged(a: Form | None, b: Form | None, choose: Choose) -> Form | None:
+def merged(scalars: Scalars, a: Form | None, b: Form | None, choose: Choose) -> Form | None:
     """Either form, scalar by scalar; None where they are not of one kind."""
     if a is b:
         return a
     if isinstance(a, Linear) and isinstance(b, Linear):
-        return _merged_linear(a, b, choose)
+        return _merged_linear(scalars, a, b, choose)
     if isinstance(a, Pointers) and isinstance(b, Pointers) and a.pointer.type == b.pointer.type:
-        offset = _merged_linear(a.offset, b.offset, choose)
-        return None if offset is None else Pointers(_either(a.pointer, b.pointer, choose), offset)
+        offset = _merged_linear(scalars, a.offset, b.offset, choose)
+        return None if offset is None else Pointers(_either(scalars, a.pointer, b.pointer, choose), offset)
     if isinstance(a, Described) and isinstance(b, Described) and a.fill is b.fill:
-        shape, strides = (_all(x, y, choose) for x, y in ((a.shape, b.shape), (a.strides, b.strides)))
-        return Described(_either(a.pointer, b.pointer, choose), shape, strides, a.fill)
+        shape, strides = (_all(scalars, x, y, choose) for x, y in ((a.shape, b.shape), (a.strides, b.strides)))
+        return Described(_either(scalars, a.pointer, b.pointer, choose), shape, strides, a.fill)
     return None
 
 
-def _merged_linear(a: Linear, b: Linear, choose: Choose) -> Linear | None:
-    if a.wraps != b.wraps:
-        return None
-    return Linear(a.extents, _either(a.base, b.base, choose), _all(a.strides, b.strides, choose), a.wraps)
+def _merged_linear(scalars: Scalars, a: Linear, b: Linear, choose: Choose) -> Linear | None:
+    wraps: list[Wrap | None] = []
+    for mine, theirs in zip(a.wraps, b.wraps, strict=True):
+        if not _same_wrap(scalars, mine, theirs):
+            return None
+        wraps.append(None if mine is None else (scalars.here(mine[0]), scalars.here(mine[1])))
+    base = _either(scalars, a.base, b.base, choose)
+    return Linear(a.extents, base, _all(scalars, a.strides, b.strides, choose), tuple(wraps))
 
 
-def _all(a: Sequence[Scalar], b: Sequence[Scalar], choose: Choose) -> tuple[Scalar, ...]:
-    return tuple(_either(x, y, choose) for x, y in zip(a, b, strict=True))
+def _same_wrap(scalars: Scalars, a: Wrap | None, b: Wrap | None) -> bool:
+    if a is None or b is None:
+        return a is b
+    return all(map(scalars.same, a, b))
 
 
-def _either(a: Scalar, b: Scalar, choose: Choose) -> Scalar:
-    return a if a is b else choose(a, b)
+def _all(scalars: Scalars, a: Sequence[Scalar], b: Sequence[Scalar], choose: Choose) -> tuple[Scalar, ...]:
+    return tuple(_either(scalars, x, y, choose) for x, y in zip(a, b, strict=True))
+
+
+def _either(scalars: Scalars, a: Scalar, b: Scalar, choose: Choose) -> Scalar:
+    """What both are is no choice."""
+    if a is b:
+        return a
+    return scalars.here(a) if scalars.same(a, b) else choose(a, b)
 
 
 # --- branches -----------------------------------------------------------------------------------------------------
@@ -81,9 +94,10 @@ def _branch(analysis: Analysis, op: Operation) -> None:
         joins.append(Join(op, (a, b), result))
         return result
 
+    analysis.scalars.at = op
     for position, result in enumerate(op.results):
         a, b = (analysis.forms.get(last.operands[position]) for last in yields)
-        form = merged(a, b, choose)
+        form = merged(analysis.scalars, a, b, choose)
         analysis.forget([result])
         if form is not None:
             analysis.forms[result] = form
@@ -185,7 +199,7 @@ def _holds_one(
         if got != have:
             guess.refused.add(position)
         return got == have
-    if not _alike(have, got):
+    if not _alike(analysis.scalars, have, got):
         guess.refused.add(position)
         return False
     assert isinstance(got, (Linear, Pointers))
@@ -197,14 +211,15 @@ def _holds_one(
     return True
 
 
-def _alike(have: Form, got: Form | None) -> bool:
+def _alike(scalars: Scalars, have: Form, got: Form | None) -> bool:
     """Whether only the base differs."""
     a, b = (form.offset if isinstance(form, Pointers) else form for form in (have, got))
     if type(have) is not type(got) or not isinstance(a, Linear) or not isinstance(b, Linear):
         return False
     if isinstance(have, Pointers) and isinstance(got, Pointers) and have.pointer.type != got.pointer.type:
         return False
-    return a.strides == b.strides and a.wraps == b.wraps
+    same_wraps = all(_same_wrap(scalars, mine, theirs) for mine, theirs in zip(a.wraps, b.wraps, strict=True))
+    return same_wraps and all(map(scalars.same, a.strides, b.strides))
 
 
 def _any_loop(analysis: Analysis, op: Operation) -> None:

@@ -221,6 +221,23 @@ class Scalars:
             self._made[key] = Scalar(type_, known, op=name, operands=operands, anchor=self.at)
         return self._made[key]
 
+    # --- comparing ------------------------------------------------------------------------------------------------
+
+    def same(self, a: Scalar, b: Scalar) -> bool:
+        """Whether both are made in the same way of the same values, perhaps at different places."""
+        if a is b:
+            return True
+        if not a.op or a.op == JOIN or a.op != b.op or a.type != b.type:
+            return False
+        return all(map(self.same, a.operands, b.operands))
+
+    def here(self, a: Scalar) -> Scalar:
+        """The scalar made where this one stands: what two branches make of values from before them is known there."""
+        if not a.op or a.op == JOIN:
+            return a
+        name, _, predicate = a.op.partition(" ")
+        return self._node(name, tuple(map(self.here, a.operands)), a.type, a.range, predicate)
+
     # --- adding to the IR ---------------------------------------------------------------------------------------
 
     def placed(self, scalar: Scalar) -> SSAValue:
