@@ -476,7 +476,7 @@ class Core:
                 self.state.record.append(Given(pc))
                 self._write(result, UNKNOWN, finish)
         if instruction.opcode.startswith("dma_"):
-            self.state.clocks["tag", instruction.immediates[0]] = finish
+            self._raise(("tag", instruction.immediates[0]), finish)
         elif OPCODES[instruction.opcode].engine is Engine.DMA_OUT:
             self._raise(("ordered",), finish)
         self._raise(("end", OPCODES[instruction.opcode].engine.value), finish)
