@@ -279,7 +279,7 @@ class Groups:
     # --- groups
 
     def _new(self, extents: tuple[int, ...], width: int) -> Group:
-        choices = candidates(extents, self._costs.lanes)
+        choices = candidates(extents)
         group = Group(extents, width, choices, dict.fromkeys(choices, 0.0))
         self._made.append(group)
         return group

@@ -30,9 +30,8 @@ class Way:
 Rule = Callable[[Operation, Costs], list[Way]]
 
 
-def candidates(extents: tuple[int, ...], lanes: int) -> tuple[Placement, ...]:
-    """The placements worth a thought: axes that fill at least half as many lanes as the best, or a few; uniform."""
-    del lanes
+def candidates(extents: tuple[int, ...]) -> tuple[Placement, ...]:
+    """The placements worth a thought: axes of more than a few elements (of fewer where no axis has more); uniform."""
     useful = min(max(extents, default=1), _FEW)
     return (*(axis for axis in range(len(extents)) if 1 < extents[axis] >= useful), None)
 
@@ -53,7 +52,7 @@ def _fold(operation: Operation, costs: Costs) -> list[Way]:
     axis, count = get(operation, "axis"), len(operation.operands)
     shape, widths = shape_of(operation.operands[0]), [width_of(value.type) for value in operation.operands]
     ways = []
-    for placement in candidates(shape, costs.lanes):
+    for placement in candidates(shape):
         left = None if placement in (None, axis) else placement - (placement > axis)
         cost = sum(costs.fold(shape, width, placement, axis) for width in widths)
         results = (left,) * count if is_tile(operation.results[0]) else ()
@@ -70,7 +69,7 @@ def _scan(operation: Operation, costs: Costs) -> list[Way]:
             (placement,) * count,
             sum(costs.fold(shape, width, placement, axis) for width in widths) * shape[axis].bit_length(),
         )
-        for placement in candidates(shape, costs.lanes)
+        for placement in candidates(shape)
     ]
 
 
@@ -96,14 +95,14 @@ def _gather(operation: Operation, costs: Costs) -> list[Way]:
     width = width_of(operation.results[0].type)
     return [
         Way((placement, placement), (placement,), costs.fold(result, width, placement, axis))
-        for placement in candidates(result, costs.lanes)
+        for placement in candidates(result)
         if placement is None or source[placement] > 1
     ]
 
 
 def _histogram(operation: Operation, costs: Costs) -> list[Way]:
     count = len(operation.operands)
-    return [Way((placement,) * count, (0,)) for placement in candidates(shape_of(operation.operands[0]), costs.lanes)]
+    return [Way((placement,) * count, (0,)) for placement in candidates(shape_of(operation.operands[0]))]
 
 
 def _join(operation: Operation, costs: Costs) -> list[Way]:
@@ -111,7 +110,7 @@ def _join(operation: Operation, costs: Costs) -> list[Way]:
     width = width_of(operation.results[0].type)
     return [
         Way((placement, placement), (placement,), 2 * costs.vector(shape, width, placement))
-        for placement in candidates(shape, costs.lanes)
+        for placement in candidates(shape)
     ]
 
 
@@ -125,9 +124,9 @@ def _reshape(operation: Operation, costs: Costs) -> list[Way]:
     source, result = shape_of(operation.operands[0]), shape_of(operation.results[0])
     width = width_of(operation.results[0].type)
     ways = []
-    for before in candidates(source, costs.lanes):
+    for before in candidates(source):
         layout = dense(source, before, costs.lanes)
-        for after in candidates(result, costs.lanes):
+        for after in candidates(result):
             stays = reshaped(layout, result, after, costs.lanes) is not None
             price = 0.0 if stays else _moved(costs, (source, before), (result, after), width)
             ways.append(Way((before,), (after,), price))
