@@ -17,6 +17,7 @@ from harness.semantics.types import Array
 _PURE = frozenset(
     {
         "tt.addptr",
+        "tt.approx_divf",
         "tt.bitcast",
         "tt.broadcast",
         "tt.cat",

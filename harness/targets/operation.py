@@ -17,8 +17,8 @@ _ARITHMETIC = re.compile(
     r"|tt\.(dot|dot_scaled|precise_sqrt|precise_divf|atomic_rmw|descriptor_reduce|reduce|scan)"
 )
 _CONVERSIONS = frozenset({"arith.truncf", "arith.sitofp", "arith.uitofp", "tt.fp_to_fp"})
-# Bodies the text does not show.
-_OPAQUE = frozenset({"tt.extern_elementwise", "tt.elementwise_inline_asm"})
+# Bodies the text does not show, and what hardware is free to approximate.
+_OPAQUE = frozenset({"tt.extern_elementwise", "tt.elementwise_inline_asm", "tt.approx_divf"})
 
 
 def operation_of(texts: Iterable[str]) -> Operation:

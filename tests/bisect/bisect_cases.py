@@ -21,6 +21,17 @@ def double(n):
     )
 
 
+@triton.jit
+def sixth_kernel(x, out, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at) / 6.0)
+
+
+@case()
+def sixth():
+    return KernelCase(sixth_kernel, (1,), dict(x=Buffer(64, "fp32"), out=empty(64, "fp32"), BLOCK=64), lambda x: x / 6)
+
+
 @case(n=[100])
 def wrong_reference(n):
     return KernelCase(

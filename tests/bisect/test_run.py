@@ -122,6 +122,14 @@ def test_a_product_with_scales_that_amd_multiplies_first() -> None:
     assert launch.count("match") == len(launch.results)
 
 
+def test_a_division_by_a_constant_that_becomes_a_product() -> None:
+    """From 3.9 on `x / 6` is `x * approx_divf(1, 6)`."""
+    bisection = bisected(HERE / "bisect_cases.py", "sixth", "cuda:80")
+    (launch,) = bisection.launches
+    assert launch.count("match") == len(launch.results)
+    assert ("tt.approx_divf" in launch.results[-1].stage.text) == (VERSION >= (3, 9))
+
+
 def test_a_flattened_loop_whose_inner_loop_is_empty() -> None:
     bisection = bisected(REGRESSIONS / "flatten_empty_inner.py", "flatten_empty_inner", "cuda:90")
     if VERSION >= (3, 9):

@@ -78,6 +78,7 @@ BINARY: dict[str, Emit] = {
     "arith.mulf": ir.IRBuilder.fmul,
     "arith.divf": ir.IRBuilder.fdiv,
     "tt.precise_divf": ir.IRBuilder.fdiv,
+    "tt.approx_divf": ir.IRBuilder.fdiv,
     "arith.maxnumf": _extreme(greatest=True, number_wins=True),
     "arith.minnumf": _extreme(greatest=False, number_wins=True),
     "arith.maximumf": _extreme(greatest=True, number_wins=False),

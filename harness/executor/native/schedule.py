@@ -18,7 +18,9 @@ from harness.executor.types import element, extents
 from harness.ir import operand
 
 _ALIGNMENT = 64
-_DEAR = frozenset({"tt.load", "arith.divf", "arith.divsi", "arith.remsi", "tt.precise_divf", "tt.precise_sqrt"})
+_DEAR = frozenset(
+    {"tt.load", "arith.divf", "arith.divsi", "arith.remsi", "tt.precise_divf", "tt.approx_divf", "tt.precise_sqrt"}
+)
 _FOLDS = frozenset({"tt.reduce", "tt.scan"})
 _POINTERS = frozenset({"tt.addptr", "tt.splat", "tt.expand_dims", "tt.broadcast"})
 

@@ -46,7 +46,7 @@ class Cost:
 
 _DIVISIONS = frozenset(
     [f"arith.{name}" for name in ("divf", "divsi", "divui", "remf", "remsi", "remui", "ceildivsi", "ceildivui")]
-    + ["arith.floordivsi", "tt.precise_divf"]
+    + ["arith.floordivsi", "tt.precise_divf", "tt.approx_divf"]
 )
 # Elementary functions that a unit computes under another name, or as another function of it.
 _COMPUTED_BY = {"expm1": "exp", "log10": "log2", "log1p": "log", "erfc": "erf", "precise_sqrt": "sqrt"}
