@@ -7,7 +7,6 @@ whole number, a bit for each.
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -15,13 +14,14 @@ import numpy as np
 
 from harness.npu.isa.program import Combiner, Instruction, Operand, Program, Register, Tile
 from harness.npu.isa.transfers import DMA_OPCODES
-from harness.npu.simulator.layout import Layout, footprint
+from harness.npu.simulator.layout import Layout, covered
 from harness.semantics.types import Array
 
 _ENDS = frozenset({"halt", "jump", "branch"})
 _ATOMIC = frozenset({"atomic", "compare_and_swap"})
 _WITH_COMBINER = {"fold": 1, "scan": 1, "map": 0}  # which immediate names the combiner
 _EVERYTHING = -1
+LINE = 64  # bytes of a cache line
 
 
 def is_synchronising(instruction: Instruction) -> bool:
@@ -35,26 +35,25 @@ class Places:
     """Sets of places. `parts[n]` are all cells of part n of the layout."""
 
     def __init__(self, tiles: Iterable[Tile], layout: Layout, registers: int) -> None:
-        found = {tile: footprint(tile, layout.lanes) for tile in tiles}
-        cells = {
-            uniform: sorted({end for tile, ranges in found.items() if (tile.lane_axis is None) == uniform
-                             for ends in ranges for end in ends})
-            for uniform in (False, True)
-        }  # fmt: skip
-        shift = len(cells[False])
-        self._first_register = shift + len(cells[True])
-        self.count = self._first_register + registers
-        self.cells = (1 << self._first_register) - 1  # all scratchpad bytes
+        found = {tile: layout.footprint(tile) for tile in tiles}
+        by_part: dict[int, list[Tile]] = {}
+        for tile in found:
+            by_part.setdefault(layout.part_of(tile), []).append(tile)
         self._masks: dict[Tile, int] = {}
+        self.lines = 0  # of the cache that the tiles of one program touch
         self.parts = [0] * len(layout.row_bytes)
-        for tile, ranges in found.items():
-            bounds, base = cells[tile.lane_axis is None], shift if tile.lane_axis is None else 0
-            mask = 0
-            for start, end in ranges:
-                first, last = bisect.bisect_left(bounds, start), bisect.bisect_left(bounds, end)
-                mask |= (1 << base + last) - (1 << base + first)
-            self._masks[tile] = mask
-            self.parts[layout.part_of(tile)] |= mask
+        base = 0
+        for part, members in by_part.items():
+            bounds = np.unique(np.concatenate([ends for tile in members for ends in found[tile]]))
+            for tile in members:
+                mask = _cells(*found[tile], bounds) << base
+                self._masks[tile] = mask
+                self.parts[part] |= mask
+            base += bounds.size
+            self.lines += _lines([found[tile] for tile in members], layout.row_bytes[part])
+        self._first_register = base
+        self.count = base + registers
+        self.cells = (1 << base) - 1  # all scratchpad bytes
 
     def of(self, operands: Iterable[Operand | None]) -> int:
         mask = 0
@@ -78,6 +77,18 @@ class Places:
 
     def register(self, number: int) -> int:
         return number - self._first_register
+
+
+def _cells(firsts: Array, lasts: Array, bounds: Array) -> int:
+    """The cells between the bounds that the intervals cover."""
+    inside = covered(np.searchsorted(bounds, firsts), np.searchsorted(bounds, lasts), bounds.size)
+    return int.from_bytes(np.packbits(inside, bitorder="little").tobytes(), "little")
+
+
+def _lines(found: Sequence[tuple[Array, Array]], size: int) -> int:
+    """How many cache lines of a part the intervals of its tiles touch."""
+    firsts, lasts = (np.concatenate(ends) for ends in zip(*found, strict=True))
+    return int(covered(firsts // LINE, (lasts - 1) // LINE + 1, size // LINE + 1).sum())
 
 
 def bits(mask: int) -> Iterator[int]:
@@ -317,15 +328,18 @@ def _spins(blocks: Sequence[Block], instructions: Sequence[Instruction], effects
             if first >= last or successor > number:
                 continue
             inside = any(first <= pc < last for pc in sources)
-            if inside and any(first <= pc < last and _leaves(instructions[pc], first, last) for pc in branches):
+            if inside and any(first <= pc < last and _leaves(pc, instructions, first, last) for pc in branches):
                 found.add(number)
     return frozenset(found)
 
 
-def _leaves(branch: Instruction, first: int, last: int) -> bool:
-    """Whether a branch inside [first, last) goes out of it, or round it."""
-    target = branch.immediates[0]
-    return target <= first or target >= last
+def _leaves(branch: int, instructions: Sequence[Instruction], first: int, last: int) -> bool:
+    """Whether a branch inside [first, last) goes out of it, or round it, or skips what does."""
+    target = instructions[branch].immediates[0]
+    if target <= first or target >= last:
+        return True
+    skipped = instructions[branch + 1 : target]
+    return any(one.opcode == "jump" and not first < one.immediates[0] < last for one in skipped)
 
 
 def _join(branch: int, instructions: Sequence[Instruction]) -> int:

@@ -16,6 +16,7 @@ from harness.executor.context import Context, Turn
 from harness.executor.launch import batch_size, batches, ids_of, run_threads
 from harness.executor.memory import Allocation, Memory
 from harness.executor.pool import Pool
+from harness.npu.simulator.analysis import LINE
 from harness.npu.simulator.bank import Store
 from harness.npu.simulator.engine import run_batch, run_block
 from harness.npu.simulator.executable import Block, Executable, fresh_known
@@ -166,7 +167,7 @@ def _run_batches(run: _Run, result: LaunchResult, one_by_one: bool) -> None:
     elements = options.batch_elements * _BATCH_BYTES
     if run.shadow is not None:
         elements = min(elements, _FULL_CHECK_ELEMENTS * _BATCH_BYTES)
-    size = batch_size(max(1, executable.layout.program_bytes), run.grid, elements)
+    size = batch_size(max(1, executable.places.lines * LINE), run.grid, elements)
     ranges = list(batches(total, size))
 
     def batch(bounds: tuple[int, int], own: LaunchResult, pool: Pool) -> None:

@@ -3,6 +3,7 @@
 The row of w-byte elements at per-lane address x occupies the bytes [x * lanes, (x + w) * lanes) of a program's
 scratchpad, lane l at x * lanes + l * w; the uniform scratchpad is one byte a byte. Scratchpads are cut where no tile
 crosses: each part is an array (programs, bytes) of its own, so that NumPy sees at once that two parts do not overlap.
+Of a part only the lanes are kept that any of its tiles uses: tiles narrower than the machine lie close together.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from harness.errors import HarnessError, IllegalInstruction, Misaligned, Scratch
 from harness.npu.isa.program import Program, Tile
 from harness.npu.machine import Machine
 from harness.semantics import numpy_dtype
+from harness.semantics.types import Array
 
 _WIDEST = 8  # bytes of an element
 
@@ -87,14 +89,16 @@ class View:
 
 @dataclass(frozen=True)
 class _Part:
-    """Addresses [start, end) of one scratchpad."""
+    """Addresses [start, end) of one scratchpad, in `lanes` lanes (1 of the uniform one)."""
 
     uniform: bool
     start: int
     end: int
+    lanes: int
 
-    def row_bytes(self, lanes: int) -> int:
-        return (self.end - self.start) * (1 if self.uniform else lanes)
+    @property
+    def row_bytes(self) -> int:
+        return (self.end - self.start) * self.lanes
 
 
 class Layout:
@@ -107,15 +111,24 @@ class Layout:
         for uniform in (False, True):
             self._parts += _parts([tile for tile in tiles if (tile.lane_axis is None) == uniform], uniform, lanes)
         self._starts = [(part.uniform, part.start) for part in self._parts]
-        self.row_bytes = tuple(part.row_bytes(lanes) for part in self._parts)
-
-    @property
-    def program_bytes(self) -> int:
-        """Of one program, in all parts."""
-        return sum(self.row_bytes)
+        self.row_bytes = tuple(part.row_bytes for part in self._parts)
 
     def part_of(self, tile: Tile) -> int:
         return bisect.bisect_right(self._starts, (tile.lane_axis is None, tile.address)) - 1
+
+    def footprint(self, tile: Tile) -> tuple[Array, Array]:
+        """The bytes of its part that the tile touches: (firsts, past the lasts) of intervals in order, apart."""
+        part = self._parts[self.part_of(tile)]
+        itemsize = numpy_dtype(tile.element).itemsize
+        elements = np.zeros(1, np.int64)
+        for extent, stride in zip(lane_extents(tile, self.lanes), tile.strides, strict=True):
+            if stride and extent > 1:
+                elements = (elements[:, None] + np.arange(extent, dtype=np.int64) * stride).reshape(-1)
+        elements = np.unique(elements)
+        starts = (tile.address - part.start + elements * itemsize) * part.lanes
+        ends = starts + _used_lanes(tile, self.lanes) * itemsize
+        breaks = np.flatnonzero(starts[1:] != ends[:-1])
+        return np.append(starts[:1], starts[breaks + 1]), np.append(ends[breaks], ends[-1:])
 
     def view(self, tile: Tile, split: int | None) -> View:
         """The view of a tile; `split`: the axis that is told as two, of runs and of the lanes of a run.
@@ -124,7 +137,7 @@ class Layout:
         """
         dtype = numpy_dtype(tile.element)
         number = self.part_of(tile)
-        lanes = 1 if tile.lane_axis is None else self.lanes
+        lanes = self._parts[number].lanes
         unit = lanes * dtype.itemsize
         shape: list[int] = []
         strides: list[int] = []
@@ -147,30 +160,29 @@ class Layout:
         return inner * self.lanes, inner
 
 
+def covered(firsts: Array, lasts: Array, size: int) -> Array:
+    """Which of `size` places intervals cover, as bools; they may overlap."""
+    steps = np.zeros(size + 1, np.int32)
+    np.add.at(steps, firsts, 1)
+    np.add.at(steps, lasts, -1)
+    return np.cumsum(steps[:-1]) > 0
+
+
+def _used_lanes(tile: Tile, lanes: int) -> int:
+    return 1 if tile.lane_axis is None else min(lanes, tile.extents[tile.lane_axis])
+
+
 def _parts(tiles: Sequence[Tile], uniform: bool, lanes: int) -> list[_Part]:
     """The unions of tiles that overlap, by address."""
-    ranges = sorted((tile.address // _WIDEST * _WIDEST, tile.address + span_of(tile, lanes)) for tile in tiles)
+    ranges = sorted(
+        (tile.address // _WIDEST * _WIDEST, tile.address + span_of(tile, lanes), _used_lanes(tile, lanes))
+        for tile in tiles
+    )
     parts: list[_Part] = []
-    for start, end in ranges:
-        if parts and start < parts[-1].end:
-            parts[-1] = _Part(uniform, parts[-1].start, max(end, parts[-1].end))
+    for start, end, used in ranges:
+        last = parts[-1] if parts else None
+        if last is not None and start < last.end:
+            parts[-1] = _Part(uniform, last.start, max(end, last.end), max(used, last.lanes))
         else:
-            parts.append(_Part(uniform, start, end))
+            parts.append(_Part(uniform, start, end, used))
     return parts
-
-
-def footprint(tile: Tile, lanes: int) -> list[tuple[int, int]]:
-    """The bytes [first, last) that the tile touches in its scratchpad, in order, adjoining ones as one interval."""
-    itemsize = numpy_dtype(tile.element).itemsize
-    elements = np.zeros(1, np.int64)
-    for extent, stride in zip(lane_extents(tile, lanes), tile.strides, strict=True):
-        if stride and extent > 1:
-            elements = (elements[:, None] + np.arange(extent, dtype=np.int64) * stride).reshape(-1)
-    elements = np.unique(elements)
-    width = 1 if tile.lane_axis is None else lanes
-    used = 1 if tile.lane_axis is None else min(lanes, tile.extents[tile.lane_axis])
-    starts = (tile.address + elements * itemsize) * width
-    ends = starts + used * itemsize
-    breaks = np.flatnonzero(starts[1:] != ends[:-1])
-    firsts, lasts = np.append(starts[:1], starts[breaks + 1]), np.append(ends[breaks], ends[-1:])
-    return list(zip(firsts.tolist(), lasts.tolist(), strict=True))

@@ -144,6 +144,10 @@ def _scan(loader: Loader, pc: int, instruction: Instruction) -> Step:
         (read,), (write,), combiner = reads, writes, single[1]
         return lambda state: write(state, turned(accumulate(turned(read(state)), axis + 1, combiner)))
 
+    if single is not None:
+        (read,), (write,), pair = reads, writes, single[1].pair
+        return lambda state: write(state, turned(doubled(turned(read(state)), axis + 1, pair)))
+
     def run(state: State) -> None:
         parts = [turned(read(state)) for read in reads]
         before = (slice(None),) * (axis + 1)
@@ -161,6 +165,22 @@ def _scan(loader: Loader, pc: int, instruction: Instruction) -> Step:
             write(state, turned(part))
 
     return run
+
+
+def doubled(values: Array, axis: int, pair: np.ufunc) -> Array:
+    """Every prefix along `axis` combined, by doubling distances."""
+    before = (slice(None),) * axis
+    spare: list[Array] = []
+    distance = 1
+    while distance < values.shape[axis]:
+        target = spare.pop() if spare else np.empty(values.shape, values.dtype)
+        target[(*before, slice(None, distance))] = values[(*before, slice(None, distance))]
+        early, late = values[(*before, slice(None, -distance))], values[(*before, slice(distance, None))]
+        pair(early, late, out=target[(*before, slice(distance, None))])
+        if distance > 1:
+            spare.append(values)  # made here, and free again
+        values, distance = target, distance * 2
+    return values
 
 
 @opcode("map")

@@ -9,7 +9,7 @@ import numpy as np
 from harness.executor.ops_inline_asm import known_assembly
 from harness.npu.isa.program import Instruction, Operand, Tile
 from harness.npu.simulator.functions import element_of, is_cast
-from harness.npu.simulator.layout import footprint, is_merged
+from harness.npu.simulator.layout import is_merged, span_of
 from harness.npu.simulator.loader import Loader, Read, Step, opcode
 from harness.npu.simulator.state import State
 from harness.semantics import numpy_dtype
@@ -124,14 +124,14 @@ def _selecting(place: int, reads: Sequence[Read]) -> Step:
 
 
 def _overlaps(loader: Loader, result: Tile, operands: Sequence[Operand | None]) -> bool:
-    mine = footprint(result, loader.lanes)
-    low, high = mine[0][0], mine[-1][1]
-    for operand in operands:
-        if isinstance(operand, Tile) and (operand.lane_axis is None) == (result.lane_axis is None):
-            other = footprint(operand, loader.lanes)
-            if other[0][0] < high and other[-1][1] > low:
-                return True
-    return False
+    """Whether the result may share bytes with the operands."""
+    end = result.address + span_of(result, loader.lanes)
+    tiles = [operand for operand in operands if isinstance(operand, Tile)]
+    return any(
+        tile.address < end and result.address < tile.address + span_of(tile, loader.lanes)
+        for tile in tiles
+        if (tile.lane_axis is None) == (result.lane_axis is None)
+    )
 
 
 @opcode("copy")

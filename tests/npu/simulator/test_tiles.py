@@ -13,7 +13,7 @@ from machine_kit import Assembly, Buffers, launched
 from harness.executor.ops_reduce import accumulate, fold
 from harness.ir.enums import INPUT_PRECISION
 from harness.npu.isa.program import Combiner, Formal, Instruction, Tile
-from harness.npu.simulator.layout import Layout, footprint, is_merged
+from harness.npu.simulator.layout import Layout, is_merged
 from harness.npu.simulator.ops_fold import halved
 from harness.semantics import numpy_dtype
 from harness.semantics.tensor import combiner_for
@@ -37,8 +37,8 @@ def tiles(draw) -> Tile:
     return Tile(address, kind, extents, tuple(strides), lane)
 
 
-def byte_of(tile: Tile, index: tuple[int, ...]) -> int:
-    """Where an element starts in its scratchpad, by the words of the manual."""
+def byte_of(tile: Tile, index: tuple[int, ...], lanes: int) -> int:
+    """Where an element starts in a scratchpad of which `lanes` lanes are kept, by the words of the manual."""
     width, depth, lane = numpy_dtype(tile.element).itemsize, 0, 0
     for axis, number in enumerate(index):
         if axis == tile.lane_axis:
@@ -46,30 +46,37 @@ def byte_of(tile: Tile, index: tuple[int, ...]) -> int:
         depth += number * tile.strides[axis]
     if tile.lane_axis is None:
         return tile.address + depth * width
-    return (tile.address + depth * width) * LANES + lane * width
+    return (tile.address + depth * width) * lanes + lane * width
 
 
 @EXAMPLES
-@given(tiles())
-def test_views_and_footprints_are_those_of_the_memory_map(tile):
-    layout = Layout([tile], LANES)
-    split = None if is_merged(tile, LANES) else tile.lane_axis
-    view = layout.view(tile, split)
-    start = tile.address // 8 * 8 * (1 if tile.lane_axis is None else LANES)
-    touched = set()
+@given(tiles(), tiles())
+def test_views_and_footprints_are_those_of_the_memory_map(tile, other):
+    """Of two tiles, which overlap or do not: then each has a part of its own."""
+    layout = Layout([tile, other], LANES)
+    part = layout.part_of(tile)
+    members = [one for one in (tile, other) if layout.part_of(one) == part]
+    used = [min(LANES, one.extents[one.lane_axis]) for one in members if one.lane_axis is not None]
+    lanes = max(used, default=1)
+    start = min(one.address // 8 * 8 for one in members) * lanes
+    view = layout.view(tile, None if is_merged(tile, LANES) else tile.lane_axis)
     offsets = np.zeros(view.shape, np.int64)
     for axis, stride in enumerate(view.strides):
         column = [1] * len(view.shape)
         column[axis] = view.shape[axis]
         offsets = offsets + (np.arange(view.shape[axis]) * stride).reshape(column)
     offsets = (offsets + view.offset + start).reshape(tile.extents)
+    touched = set()
     for index in np.ndindex(tile.extents):
-        assert offsets[index] == byte_of(tile, index)
-        touched.update(range(byte_of(tile, index), byte_of(tile, index) + view.dtype.itemsize))
-    ranges = footprint(tile, LANES)
+        first = byte_of(tile, index, lanes)
+        assert offsets[index] == first
+        touched.update(range(first - start, first - start + view.dtype.itemsize))
+    ranges = list(zip(*(ends.tolist() for ends in layout.footprint(tile)), strict=True))
     assert {byte for first, last in ranges for byte in range(first, last)} == touched
-    assert all(end < start for (_, end), (start, _) in itertools.pairwise(ranges))
-    assert view.offset >= 0 and max(touched) < start + layout.row_bytes[0]
+    assert all(end < first for (_, end), (first, _) in itertools.pairwise(ranges))
+    assert view.offset >= 0 and max(touched) < layout.row_bytes[part]
+    if len(members) == 1 and (tile.lane_axis is None) == (other.lane_axis is None):
+        assert tile.address != other.address
 
 
 @EXAMPLES
