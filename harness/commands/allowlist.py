@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.commands.collected import check_cases
-from harness.commands.report import DEFAULT_FOLDER
+from harness.commands.project import allowlist_file, last_report
 from harness.errors import UsageError
 from harness.gate import allow, disallow
 from harness.reports import Baseline, Record, load_report
@@ -25,7 +25,7 @@ def register(subcommands: Any) -> None:
     adding.add_argument(
         "--all-passing", action="store_true", help="every case whose last verdict is a pass: a first list"
     )
-    adding.add_argument("--report", type=Path, default=DEFAULT_FOLDER, metavar="RECORD")
+    adding.add_argument("--report", type=Path, metavar="RECORD")
     adding.set_defaults(run=run_allow)
     removing: argparse.ArgumentParser = subcommands.add_parser(
         "disallow", help="take a case off, or list how it is known to fail"
@@ -36,7 +36,7 @@ def register(subcommands: Any) -> None:
     removing.add_argument("--stage", default="", help="and only in this stage")
     removing.set_defaults(run=run_disallow)
     for command in (adding, removing):
-        command.add_argument("--allowlist", type=Path, default=Path("allowlist.txt"), metavar="FILE")
+        command.add_argument("--allowlist", type=Path, metavar="FILE")
 
 
 def run_allow(options: argparse.Namespace) -> int:
@@ -46,7 +46,7 @@ def run_allow(options: argparse.Namespace) -> int:
         hint = "name node ids, or pass --candidates after a gated run, or --all-passing after any"
         raise UsageError("there is nothing to allow", hint=hint)
     check_cases(options.node_ids)
-    sentences = allow(options.allowlist, node_ids)
+    sentences = allow(options.allowlist or allowlist_file(), node_ids)
     print("\n".join(sentences if options.node_ids else capped(sentences, _MOST)))
     return 0
 
@@ -55,7 +55,8 @@ def run_disallow(options: argparse.Namespace) -> int:
     """Raises UsageError for what is not on the list, or, to be listed with its bucket, is no case's."""
     if options.bucket:
         check_cases([options.node_id])
-    print(disallow(options.allowlist, options.node_id, options.reason, options.bucket, options.stage))
+    allowlist = options.allowlist or allowlist_file()
+    print(disallow(allowlist, options.node_id, options.reason, options.bucket, options.stage))
     return 0
 
 
@@ -63,8 +64,9 @@ def _reported(options: argparse.Namespace) -> list[str]:
     """What the report says is to be taken up."""
     if not (options.candidates or options.all_passing):
         return []
-    record = load_report(options.report)
-    passing = _passing(options.report, record) if options.all_passing else []
+    report = options.report or last_report()
+    record = load_report(report)
+    passing = _passing(report, record) if options.all_passing else []
     return passing + (record.gate.candidates if options.candidates and record.gate else [])
 
 

@@ -25,7 +25,7 @@ from harness.cases.source_lines import innermost_line
 from harness.commands.apart import Ended, apart
 from harness.commands.chosen import chosen_instances
 from harness.commands.numbers import positive
-from harness.commands.report import DEFAULT_FOLDER
+from harness.commands.project import REPORT, last_report
 from harness.errors import UsageError
 from harness.reports import folder_name
 from harness.reports.stage_table import stage_table
@@ -53,7 +53,7 @@ def register(subcommands: Any) -> None:
     command.add_argument(
         "--case-timeout", type=positive, default=120.0, metavar="SECONDS", help="of one case [%(default)g]"
     )
-    command.add_argument("--report-dir", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER")
+    command.add_argument("--report-dir", type=Path, metavar="FOLDER", help=f"[{REPORT}]")
     command.set_defaults(run=run)
 
 
@@ -117,7 +117,7 @@ def _bisect(
     fill(evidence, bisection)
     lines = stage_table(evidence, options.all)
     culprit = first_culprit(bisection)
-    folder = options.report_dir / "bisect" / folder_name(node_id)
+    folder = (options.report_dir or last_report()) / "bisect" / folder_name(node_id)
     if culprit is not None:
         lines += ["", *explanation(bisection, culprit)]
     broken = failures(bisection)

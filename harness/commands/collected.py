@@ -10,9 +10,9 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.commands.project import project_root
 from harness.errors import UsageError
 from harness.gate import Entry, check_node_id, nearest
 
@@ -38,12 +38,13 @@ def check_cases(node_ids: Sequence[str]) -> None:
 
 def _collected(entries: Sequence[Entry]) -> list[str]:
     """The cases of the files that the entries name, or of all where one names none that is there."""
+    root = project_root()
     files = [entry.pattern.partition("::")[0] for entry in entries]
-    paths = sorted(set(files)) if all(Path(file).is_file() for file in files) else []
+    paths = sorted(set(files)) if all((root / file).is_file() for file in files) else []
     targets = sorted({entry.target for entry in entries if entry.target})
     chosen = [f"--target={','.join(targets)}"] if targets else []
     command = [sys.executable, "-m", __name__, *_ARGUMENTS, *chosen, *paths]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
     try:
         return json.loads(ran.stdout.splitlines()[-1])
     except (ValueError, IndexError):

@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.cases.evidence import Verdict
 from harness.commands.front_end_ops import ALIASES, FRONT_END_OPS, UNREACHABLE
-from harness.commands.report import DEFAULT_FOLDER
+from harness.commands.project import last_report
 from harness.errors import UsageError
 from harness.reports import Baseline, Record, load_report
 from harness.reports.recorder import BASELINE
@@ -86,7 +86,7 @@ def register(subcommands: Any) -> None:
     command: argparse.ArgumentParser = subcommands.add_parser(
         "coverage", help="ops of the front end against the cases that exercise them", description=__doc__
     )
-    command.add_argument("records", nargs="*", type=Path, default=[DEFAULT_FOLDER], metavar="RECORD")
+    command.add_argument("records", nargs="*", type=Path, metavar="RECORD")
     command.add_argument("--format", choices=("text", "md", "json"), default="text")
     command.add_argument("--holes", action="store_true", help="only what no case exercises")
     command.set_defaults(run=run)
@@ -94,7 +94,7 @@ def register(subcommands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Raises UsageError for records in which no case says what it executed."""
-    records = [(path, load_report(path)) for path in options.records]
+    records = [(path, load_report(path)) for path in options.records or [last_report()]]
     verdicts = [verdict for _, record in records for verdict in record.verdicts]
     if not any(verdict.evidence.operations for verdict in verdicts):
         raise UsageError("no case of the record says which ops it executed", hint="run on the npu or ttir target")

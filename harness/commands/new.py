@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import keyword
+import os
 from pathlib import Path
 from string import Template
 from typing import Any
 
+from harness.cases.loading import is_case_file
+from harness.commands.configuration import kernel_folders
 from harness.errors import UsageError
 
 _SKELETON = Template('''"""What this covers, in a sentence.
@@ -46,11 +49,13 @@ def register(subcommands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Raises UsageError for a path that is no case file, is there already, or cannot be written."""
+    """Raises UsageError for a path that is no case file or no place for one, is there already, or cannot be written."""
     path: Path = options.path
-    is_name = path.stem.isidentifier() and not keyword.iskeyword(path.stem) and not path.stem.startswith("_")
-    if path.suffix != ".py" or not is_name:
-        raise UsageError(f"{path} is no case file", hint="NAME.py, where NAME is a Python name without _ in front")
+    is_name = path.stem.isidentifier() and not keyword.iskeyword(path.stem)
+    if not is_name or not is_case_file(path):
+        hint = "NAME.py, where NAME is a Python name without _ in front, and not conftest"
+        raise UsageError(f"{path} is no case file", hint=hint)
+    _check_place(path)
     text = _SKELETON.substitute(name=path.stem)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -62,3 +67,14 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
     print(f"{path}: now put your kernel in it, then: python -m pytest {path}")
     return 0
+
+
+def _check_place(path: Path) -> None:
+    """Raises UsageError where pytest would not take the file for one of cases."""
+    places = kernel_folders(path)
+    if places is None or places.hold(path):
+        return
+    folders = " or ".join(os.path.relpath(folder) for folder in places.folders)
+    ini = os.path.relpath(places.ini) if places.ini else "pyproject.toml"
+    hint = f"write it below {folders}, or add its folder to kernel_paths in {ini}"
+    raise UsageError(f"{path} is in no folder of kernel cases, so that pytest would not collect it", hint=hint)

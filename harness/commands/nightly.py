@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from harness.commands.report import DEFAULT_FOLDER
+from harness.commands.project import REPORT
 from harness.errors import UsageError
 from harness.reports import load_report, markdown
 
@@ -25,7 +25,7 @@ def register(subcommands: Any) -> None:
         help="run every case behind the allowlist gate",
         description=f"{__doc__} Further arguments go to pytest.",
     )
-    command.add_argument("--report-dir", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER")
+    command.add_argument("--report-dir", type=Path, default=REPORT, metavar="FOLDER")
     command.add_argument("pytest_arguments", nargs=argparse.REMAINDER, metavar="-- PYTEST ARGUMENTS")
     command.set_defaults(run=run)
 

@@ -8,13 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from harness.commands.project import REPORT, allowlist_file, last_report
 from harness.errors import UsageError
 from harness.gate import Gate, Scope
 from harness.reports import Record, html_page, junit_xml, load_report, markdown, terminal_table
 from harness.reports.merge import merge, unfinished
 from harness.reports.record import write_text
-
-DEFAULT_FOLDER = Path(".harness/report")
 
 _FORMATS: dict[str, Callable[[Record], str]] = {
     "text": lambda record: terminal_table(record) + "\n",
@@ -33,26 +32,25 @@ def register(subcommands: Any) -> None:
         "records",
         nargs="*",
         type=Path,
-        default=[DEFAULT_FOLDER],
         metavar="RECORD",
-        help=f"a report folder, a record.json or a journal.jsonl (default: {DEFAULT_FOLDER})",
+        help=f"a report folder, a record.json or a journal.jsonl (default: {REPORT} here or further up)",
     )
     command.add_argument("--format", choices=tuple(_FORMATS), default="text")
     command.add_argument("--merge", action="store_true", help="the records are the shards of one run")
     command.add_argument("--gate", action="store_true", help="check against the allowlist; exit 1 when it is red")
     command.add_argument("--strict-gate", action="store_true", help="as --gate, and cases off the list are red too")
-    command.add_argument("--allowlist", type=Path, default=Path("allowlist.txt"), metavar="FILE")
+    command.add_argument("--allowlist", type=Path, metavar="FILE")
     command.add_argument("--output", type=Path, metavar="FILE", help="write there instead of printing")
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Raises UsageError for a record that cannot be read and a file that cannot be written."""
-    records = [load_report(path) for path in options.records]
+    records = [load_report(path) for path in options.records or [last_report()]]
     record = _one_of(records, options)
     asked_for_gate = options.gate or options.strict_gate
     if asked_for_gate:
-        gate = Gate.load(options.allowlist)
+        gate = Gate.load(options.allowlist or allowlist_file())
         alone = [("The run", "ended early")] if record.interrupted else []
         scope = Scope.of_verdicts(record.verdicts, unfinished(records) if options.merge else alone)
         record.gate = gate.check(record.verdicts, scope, strict=options.strict_gate)

@@ -105,7 +105,13 @@ def test_the_gate_is_red_for_a_run_that_died_though_all_it_did_passed(here, caps
         (["allow", A, "--allowlist", "none/allowlist.txt"], "cannot write none/allowlist.txt"),
         (["disallow", A, "--reason", "x"], "there is no allowlist"),
         (["new", "k/a-b.py"], "k/a-b.py is no case file"),
-        (["new", "broken.json/x/y.py"], "cannot write broken.json/x/y.py"),
+        (["new", "k/conftest.py"], "k/conftest.py is no case file"),
+        (["new", "k/a.py/x/y.py"], "cannot write k/a.py/x/y.py"),
+        (
+            ["new", "other/a.py"],
+            "in no folder of kernel cases, so that pytest would not collect it (write it below k",
+        ),
+        (["new", "../a.py"], "would not collect it (write it below "),
     ],
 )
 def test_a_users_mistake_is_one_sentence_and_status_2(report, here, capsys, arguments, said):
@@ -158,10 +164,30 @@ def test_a_first_list_is_made_of_what_passed(report, here, capsys):
 
 
 def test_new_writes_a_case_file_that_loads_and_computes_what_it_says(here, capsys):
-    assert main(["new", "coverage_kernels/reduce/mean.py"]) == 0
-    (template,) = load_templates(here / "coverage_kernels/reduce/mean.py")
+    assert main(["new", "k/reduce/mean.py"]) == 0
+    (template,) = load_templates(here / "k/reduce/mean.py")
     assert [instance.build().grid for instance in template.instances()] == [(8,), (8,)]
-    assert main(["new", "coverage_kernels/reduce/mean.py"]) == 2
+    assert main(["new", "k/reduce/mean.py"]) == 2
+
+
+def test_new_takes_the_default_folder_where_nothing_is_configured(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "coverage_kernels/mean.py"]) == 0
+    assert main(["new", "kernels/mean.py"]) == 2
+    assert not (tmp_path / "kernels").exists()
+
+
+def test_from_a_folder_of_the_repository_its_report_and_allowlist_are_found(report, here, capsys, monkeypatch):
+    report(B, passed=[A])
+    monkeypatch.chdir(here / "k")
+    assert main(["report"]) == 0 and "1 passed, 1 failed" in capsys.readouterr().out
+    (here / "allowlist.txt").write_text(f"{B}  fails trap-out-of-bounds: known\n")
+    assert main(["allow", "--all-passing"]) == 0
+    assert main(["allow", B]) == 0  # which is collected to see that there is such a case
+    assert main(["report", "--gate"]) == 1
+    assert sorted((here / "allowlist.txt").read_text().splitlines()[-2:]) == [A, B]
+    assert not (here / "k" / "allowlist.txt").exists()
+    assert main(["new", "mean.py"]) == 0 and (here / "k/mean.py").exists()
 
 
 @pytest.mark.parametrize("folders", [(), ("coverage_kernels",)])
