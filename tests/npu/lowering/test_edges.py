@@ -22,17 +22,15 @@ def test_every_target_gets_the_old_value(targets: list[int], sources: list[int |
         Move(target, source, index not in changed)
         for index, (target, source) in enumerate(zip(targets, sources, strict=False))
     ]
-    places: list[object] = [f"old {number}" for number in range(PLACES)]
-    before = list(places)
+    places: dict[object, str] = {number: f"old {number}" for number in range(PLACES)}
+    places[None] = "constant"
+    before = dict(places)
     order, saved = in_sequence(moves)
-    aside = {index: places[moves[index].source] for index in saved}  # type: ignore[index]
+    aside = {index: places[moves[index].source] for index in saved}
     for index in order:
-        source = moves[index].source
-        places[moves[index].target] = (
-            aside[index] if index in aside else "constant" if source is None else places[source]  # type: ignore[index, call-overload]
-        )
+        places[moves[index].target] = aside.get(index, places[moves[index].source])
     for move in moves:
-        assert places[move.target] == ("constant" if move.source is None else before[move.source])  # type: ignore[index, call-overload]
+        assert places[move.target] == before[move.source]
 
 
 def test_only_a_cycle_needs_room() -> None:
