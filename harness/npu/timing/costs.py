@@ -246,8 +246,10 @@ class Costs:
         for count in per_lane:
             for function in functions:
                 self._apply(amount, function, count, 1 if uniform else 0)
-        combined = self._cost(amount, functions, sum(counts)) if counts else self._plain(instruction)
-        if uniform or axis != source.lane_axis or not counts:
+        if not counts:
+            return self._elementwise(source, [_move(source.element)], 1)
+        combined = self._cost(amount, functions, sum(counts))
+        if uniform or axis != source.lane_axis:
             return combined
         bits = sum(bits_of(tile.element) for tile in tiles_of(instruction.operands))
         hops = [min(self.machine.lanes, source.extents[axis]) >> step for step in range(1, len(counts) + 1)]

@@ -246,6 +246,12 @@ def test_a_fold_inside_a_lane_halves_and_one_across_lanes_exchanges():
     assert time_program(across.build(), ONE_CORE, (1,)).cycles == 1 + combined + moved
 
 
+def test_a_fold_of_one_element_into_a_register_is_a_copy():
+    code = Assembly()
+    code.emit("fold", (code.register("f32"),), (code.tile(1, lane_axis=None),), (0, code.sum_combiner()))
+    assert time_program(code.build(), ONE_CORE, (1,)).cycles == 1 + 1 + ONE_CORE.vector.latency
+
+
 @pytest.mark.parametrize(("kind", "hops"), [("full", 1), ("neighbour", 64)])
 def test_a_relayout_costs_by_how_lanes_exchange(kind: str, hops: int):
     """Eight lanes hold all of the source, 128 words each, which is what has to come out of them."""

@@ -68,7 +68,7 @@ def everything(lanes: int, buffers: int, lane_axis: int) -> Program:
     return code.build()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     resource=st.sampled_from(_RESOURCES),
     start=st.lists(st.tuples(st.sampled_from(_RESOURCES), st.sampled_from([0.25, 0.5, 2, 4])), max_size=4),
