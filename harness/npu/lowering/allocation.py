@@ -199,7 +199,12 @@ class Allocator:
             active.append((at, at + storage.size, end))
             active.sort()
         if used > budget:
-            refuse(space, used, budget, [(one.size, one.start, one.end, one.values) for one in storages], self._machine)
+            held = [(one.size, one.start, one.end, self._in_order(one.values)) for one in storages]
+            refuse(space, used, budget, held, self._machine)
+
+    def _in_order(self, values: list[SSAValue]) -> list[SSAValue]:
+        """The values that share a storage, the first to live first."""
+        return sorted(values, key=lambda value: self._live.intervals[value].start)
 
     def _address(self, value: SSAValue) -> int:
         storage = self._storages.get(value)
