@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -42,12 +43,20 @@ def named_by_pip() -> list[str]:
 
 
 def _pip(*arguments: str) -> str:
-    ran = subprocess.run([sys.executable, "-m", "pip", *arguments], capture_output=True, text=True, check=False)
+    return said_by_pip(
+        subprocess.run([sys.executable, "-m", "pip", *arguments], capture_output=True, text=True, check=False)
+    )
+
+
+def said_by_pip(ran: subprocess.CompletedProcess[str]) -> str:
+    """Its output. Raises EnvironmentFailed with its last word, KeyboardInterrupt where Ctrl-C ended it."""
     if ran.returncode == 0:
         return ran.stdout
+    if ran.returncode == -signal.SIGINT:
+        raise KeyboardInterrupt
     told = [line for line in ran.stderr.splitlines() if line.startswith("ERROR") or "No module" in line]
     what = told[-1].removeprefix("ERROR: ") if told else f"pip ended with status {ran.returncode}"
-    raise EnvironmentFailed(what, hint=f"pip {' '.join(arguments)}")
+    raise EnvironmentFailed(what, hint=f"pip {' '.join(ran.args[3:])}")
 
 
 def sorted_releases(names: Sequence[str]) -> list[str]:

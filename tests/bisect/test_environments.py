@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from harness.bisect.environments import Environments
+from harness.bisect.environments import Environments, said_by_pip
 from harness.errors import EnvironmentFailed, UsageError
 
 
@@ -76,3 +78,13 @@ def test_an_installation_without_a_package_is_refused(tmp_path: Path) -> None:
 def test_what_is_no_release_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="no release"):
         Environments(tmp_path, FakeInstaller()).search_path(name)
+
+
+def test_what_pip_came_to() -> None:
+    command = ["python", "-m", "pip", "install", "triton==3.6.0"]
+    assert said_by_pip(subprocess.CompletedProcess(command, 0, "versions", "")) == "versions"
+    with pytest.raises(EnvironmentFailed, match="no such release") as caught:
+        said_by_pip(subprocess.CompletedProcess(command, 1, "", "WARNING: old\nERROR: no such release\n"))
+    assert caught.value.hint == "pip install triton==3.6.0"
+    with pytest.raises(KeyboardInterrupt):  # Ctrl-C ends pip too, which says nothing of the release
+        said_by_pip(subprocess.CompletedProcess(command, -signal.SIGINT, "", ""))
