@@ -25,19 +25,22 @@ from harness.ir import parse_module
 from harness.npu.isa.disassembly import instruction_text
 from harness.npu.lowering import PASSES, PIPELINE
 from harness.npu.lowering.encode import encode_traced
-from harness.npu.probes import Difference, Probes, first_difference, is_close, with_probes
+from harness.npu.lowering.placement_check import misplaced
+from harness.npu.probes import Difference, Probes, by_number, by_place, first_difference, is_close, with_probes
 from harness.npu.simulator import load_program, simulate
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Operation
 
+    from harness.cases.location import SourceLocation
     from harness.npu.isa.program import Program
     from harness.npu.machine import Machine
 
 Grid = tuple[int, int, int]
 TTIR = "ttir"
-ALLOCATE, ENCODE = "npu-allocate", "npu-encode"
+PLACE, ALLOCATE, ENCODE = "npu-place-lanes", "npu-allocate", "npu-encode"
+STORES = ("dma_store", "dma_scatter", "scalar_store", "atomic", "compare_and_swap")
 # The passes after which transfers have a start and a wait.
 TRANSFERS = ("npu-schedule", "npu-double-buffer")
 
@@ -76,9 +79,14 @@ def check_lowering(work: Work) -> None:
     got = _simulated(work, program)
     if _agree(work, wanted, got):
         return
-    culprit = _first_bad_pass(work, wanted) or _back_end_pass(work, wanted)
-    difference = _first_value(work, program, lowered, module)
-    raise LoweringFault(_told(culprit, program, difference, got, wanted), _where(program, difference, got))
+    culprit = _first_bad_pass(work, wanted)
+    if culprit is None:
+        name = PLACE if misplaced(module) is not None else _back_end_pass(work, wanted)
+        difference = _difference_of_program(work, program, lowered, module)
+    else:
+        name = culprit.flag
+        difference = _difference_of_modules(work, culprit)
+    raise LoweringFault(_told(name, program, difference, got, wanted), _where(program, difference, got))
 
 
 def _lowered(work: Work) -> tuple[Program, list[Operation | None], ModuleOp]:
@@ -171,16 +179,26 @@ def _stored_kinds(work: Work) -> dict[str, str]:
 # --- whose fault ---------------------------------------------------------------------------------------------------
 
 
-def _first_bad_pass(work: Work, wanted: Outcome) -> str:
-    """The first pass whose module does something else; "" where every module does the same."""
+@dataclass(frozen=True)
+class BadPass:
+    """A pass, the module that it was given and the one that it left; `copies` is when transfers happen there."""
+
+    flag: str
+    before: ModuleOp
+    after: ModuleOp
+    copies: str
+
+
+def _first_bad_pass(work: Work, wanted: Outcome) -> BadPass | None:
+    """The first pass whose module does something else; None where every module does the same."""
     module = parse_module(work.text, work.name)
     for flag in PIPELINE:
+        before = module.clone()
         PASSES[flag](module, work.machine)
-        timings = ("earliest", "latest") if flag in TRANSFERS else ("earliest",)
-        for copies in timings:
+        for copies in ("earliest", "latest") if flag in TRANSFERS else ("earliest",):
             if not _agree(work, wanted, _executed(work, module.clone(), copies=copies)):
-                return flag
-    return ""
+                return BadPass(flag, before, module, copies)
+    return None
 
 
 def _back_end_pass(work: Work, wanted: Outcome) -> str:
@@ -199,28 +217,43 @@ def _back_end_pass(work: Work, wanted: Outcome) -> str:
 # --- which value -----------------------------------------------------------------------------------------------------
 
 
-def _first_value(
+def _difference_of_program(
     work: Work, program: Program, lowered: Sequence[Operation | None], module: ModuleOp
 ) -> Difference | None:
-    """The first tile value of the program's run that is not the executor's."""
-    probed, numbers = with_probes(module)
-    wanted = Probes()
-    _executed(work, probed, probe=wanted.of_executor, threads=1)
-    got = Probes(numbers={pc: numbers[op] for pc, op in enumerate(lowered) if op is not None and op in numbers})
+    """The first tile value of the program's run that is not the executor's, of the module it was encoded from."""
+    wanted, numbers = _probed(work, module)
+    known = {pc: numbers[op] for pc, op in enumerate(lowered) if op is not None and op in numbers}
+    got = Probes(wanted.ops, known)
     memory, arguments = _copied(work)
     options = dataclasses.replace(work.options, checks="fast", threads=1)
     with contextlib.suppress(HarnessError):  # what was seen until then is what is looked at
         simulate(load_program(program, work.machine), work.grid, arguments, memory, options, got.of_simulator)
-    return first_difference(wanted, got)
+    return first_difference(wanted, got, by_number)
+
+
+def _difference_of_modules(work: Work, culprit: BadPass) -> Difference | None:
+    """The first value of the module after the pass that is another than that of the same place before it."""
+    wanted, _ = _probed(work, culprit.before, copies=culprit.copies)
+    got, _ = _probed(work, culprit.after, copies=culprit.copies)
+    return first_difference(wanted, got, by_place)
+
+
+def _probed(work: Work, module: ModuleOp, **options: object) -> tuple[Probes, dict[Operation, int]]:
+    """What the executor computes of a module, and the number of each op."""
+    copy, numbers = with_probes(module)
+    probes = Probes({number: op for op, number in numbers.items()})
+    _executed(work, copy, probe=probes.of_executor, threads=1, **options)
+    return probes, numbers
 
 
 def _told(culprit: str, program: Program, difference: Difference | None, got: Outcome, wanted: Outcome) -> str:
     what = f"{culprit} makes a program that does something else than the kernel's IR"
     if difference is not None:
         at = ", ".join(map(str, difference.index))
+        by = "" if difference.pc is None else f" (instruction {instruction_text(program, difference.pc)})"
         what += (
-            f": program {difference.program} has {difference.got} at [{at}] of {program.origins[difference.pc].op}, "
-            f"the IR gives {difference.want} (instruction {instruction_text(program, difference.pc)})"
+            f": in program {difference.program}, [{at}] of {difference.op} is {difference.got}, "
+            f"and the IR gives {difference.want}{by}"
         )
     if got.error is not None:
         return f"{what}: the program stops with: {got.error.what}"
@@ -228,7 +261,12 @@ def _told(culprit: str, program: Program, difference: Difference | None, got: Ou
     return f"{what}; buffers that differ: {', '.join(names)}"
 
 
-def _where(program: Program, difference: Difference | None, got: Outcome):
+def _where(program: Program, difference: Difference | None, got: Outcome) -> SourceLocation | None:
+    """Of the value, or what stopped; else of the store, where there is just one, or else of the kernel."""
     if difference is not None:
-        return program.origins[difference.pc].where
-    return got.error.where if got.error is not None else None
+        return difference.where
+    if got.error is not None and got.error.where is not None:
+        return got.error.where
+    places = list(zip(program.instructions, program.origins, strict=True))
+    stores = {origin.where for one, origin in places if one.opcode in STORES}
+    return stores.pop() if len(stores) == 1 else program.origins[0].where

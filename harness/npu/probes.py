@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, i32
 from xdsl.ir import Operation
 
+from harness.cases.location import SourceLocation
+from harness.ir import operation_name, source_location
 from harness.ir.dialects.npu import ProbeOp, Token
 from harness.semantics import numpy_dtype
 from harness.semantics.types import Array
@@ -42,62 +45,97 @@ def _makes_a_tile(operation: Operation) -> bool:
     return isinstance(operation.results[0].type, TensorType) and not operation.regions
 
 
+class Seen(NamedTuple):
+    """A value that an op made for a program, by the op's number; `pc` wrote it, in a program's run."""
+
+    number: int
+    program: int
+    value: Array
+    pc: int | None
+
+
 @dataclass(frozen=True)
 class Difference:
-    """The first element of a value that two runs do not agree on; `pc` is the instruction that wrote it."""
+    """The first element of a value that two runs do not agree on, and the op that makes it; `pc` is the instruction
+    that wrote it, where one run was a program's."""
 
-    pc: int
+    op: str
+    where: SourceLocation | None
     program: int
     index: tuple[int, ...]
     got: str
     want: str
+    pc: int | None = None
 
 
 @dataclass
 class Probes:
-    """The values of a run, per op and program, in the order they came.
+    """The values of a run in the order they came.
 
-    numbers   by instruction, the number of the op it comes from (of the simulator's run)
-    order     (op, program, instruction) as they came, of the simulator's run
+    ops       by number, the op that makes the value
+    numbers   by instruction, the number of the op it comes from (of a program's run)
     """
 
+    ops: Mapping[int, Operation]
     numbers: Mapping[int, int] = field(default_factory=dict)
-    values: dict[tuple[int, int], list[Array]] = field(default_factory=lambda: defaultdict(list))
-    order: list[tuple[int, int, int]] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
     kept: int = 0
 
     def of_executor(self, number: int, programs: Array, values: Array) -> None:
-        self._keep(number, programs, values)
+        self._keep(number, programs, values, None)
 
     def of_simulator(self, pc: int, programs: Array, values: Sequence[Array]) -> None:
         number = self.numbers.get(pc)
-        if number is None or not self._keep(number, programs, values[0]):
-            return
-        self.order += [(number, int(program), pc) for program in programs]
+        if number is not None:
+            self._keep(number, programs, values[0], pc)
 
-    def _keep(self, number: int, programs: Array, values: Array) -> bool:
+    def _keep(self, number: int, programs: Array, values: Array, pc: int | None) -> None:
         self.kept += values.size
         if self.kept > _MOST_KEPT:
-            return False
+            return
         values = np.broadcast_to(values, (programs.size, *values.shape[1:]))
-        for program, value in zip(programs, values, strict=True):
-            self.values[number, int(program)].append(value.copy())
-        return True
+        self.seen += [
+            Seen(number, int(program), value.copy(), pc) for program, value in zip(programs, values, strict=True)
+        ]
 
 
-def first_difference(wanted: Probes, got: Probes) -> Difference | None:
-    """In the order of `got`. An op whose instructions write more often than it runs is not compared."""
-    seen: dict[tuple[int, int], int] = defaultdict(int)
-    for number, program, pc in got.order:
-        key = (number, program)
-        at, seen[key] = seen[key], seen[key] + 1
-        theirs, ours = wanted.values.get(key, []), got.values[key]
-        if len(theirs) < len(ours) or at >= len(theirs) or theirs[at].shape != ours[at].shape:
+Key = Callable[[Probes, Seen], Hashable]
+
+
+def by_number(probes: Probes, one: Seen) -> Hashable:
+    """The same op of the same module."""
+    return one.number
+
+
+def by_place(probes: Probes, one: Seen) -> Hashable:
+    """Ops of two modules that make values alike of the same place in the kernel."""
+    return source_location(probes.ops[one.number]), one.value.shape, one.value.dtype.str
+
+
+def first_difference(wanted: Probes, got: Probes, key: Key) -> Difference | None:
+    """In the order of `got`. What comes more often in one run than in the other is not compared."""
+    theirs, ours = _sequences(wanted, key), _sequences(got, key)
+    done: dict[Hashable, int] = defaultdict(int)
+    for one in got.seen:
+        name = (key(got, one), one.program)
+        at, done[name] = done[name], done[name] + 1
+        if len(theirs.get(name, ())) != len(ours[name]) or theirs[name][at].shape != one.value.shape:
             continue
-        index = _first_apart(ours[at], theirs[at])
+        want = theirs[name][at]
+        index = _first_apart(one.value, want)
         if index is not None:
-            return Difference(pc, program, index, str(ours[at][index]), str(theirs[at][index]))
+            op = got.ops[one.number]
+            got_text, want_text = str(one.value[index]), str(want[index])
+            where = source_location(op)
+            return Difference(operation_name(op), where, one.program, index, got_text, want_text, one.pc)
     return None
+
+
+def _sequences(probes: Probes, key: Key) -> dict[Hashable, list[Array]]:
+    found: dict[Hashable, list[Array]] = defaultdict(list)
+    for one in probes.seen:
+        found[key(probes, one), one.program].append(one.value)
+    return found
 
 
 def _first_apart(got: Array, want: Array) -> tuple[int, ...] | None:
