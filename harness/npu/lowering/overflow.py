@@ -28,7 +28,7 @@ Held = tuple[int, int, int, list[SSAValue]]  # size, first and last position, th
 def refuse(space: str, used: int, budget: int, held: list[Held], machine: Machine) -> None:
     """Raises Refusal: usage, budget, the largest values that live together, and a block size that would fit."""
     at = _fullest(held)
-    together = sorted((one for one in held if one[1] <= at <= one[2]), key=lambda one: one[0], reverse=True)
+    together = sorted((one for one in held if one[1] <= at <= one[2]), key=lambda one: (-one[0], one[1]))
     named = "; ".join(_told(size, values) for size, _, _, values in together[:_NAMED])
     where = next((place for _, _, _, values in together if (place := _place(values))), None)
     what = f"the kernel needs {used} {_SPACES[space]}, and machine {machine.name!r} has {budget}; the largest: {named}"
