@@ -64,6 +64,11 @@ class Executable:
         return any(instruction.opcode in _ORDERED for instruction in self.program.instructions)
 
     @property
+    def multiplies(self) -> bool:
+        """Whether there are matrix products, whose loops cost the same for twice the programs."""
+        return any(instruction.opcode in ("matmul", "matmul_scaled") for instruction in self.program.instructions)
+
+    @property
     def synchronises(self) -> bool:
         return any(is_synchronising(instruction) for instruction in self.program.instructions)
 

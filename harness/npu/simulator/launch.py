@@ -28,6 +28,7 @@ from harness.semantics.types import Array
 Observer = Callable[[int, Array, Sequence[Array]], None]
 
 _BATCH_BYTES = 8  # of scratchpads, for each element that the options aim at
+_PRODUCT_BATCH = 4  # times the batch of other kernels
 _FULL_CHECK_ELEMENTS = 1 << 16  # remembering every byte costs memory
 _MOST_BUFFERS = (1 << 15) - 1
 
@@ -164,7 +165,7 @@ class _Run:
 
 def _run_batches(run: _Run, result: LaunchResult, one_by_one: bool) -> None:
     executable, options, total = run.executable, run.options, result.programs
-    elements = options.batch_elements * _BATCH_BYTES
+    elements = options.batch_elements * _BATCH_BYTES * (_PRODUCT_BATCH if executable.multiplies else 1)
     if run.shadow is not None:
         elements = min(elements, _FULL_CHECK_ELEMENTS * _BATCH_BYTES)
     size = batch_size(max(1, executable.places.lines * LINE), run.grid, elements)

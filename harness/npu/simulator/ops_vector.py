@@ -67,6 +67,8 @@ def _vector(loader: Loader, pc: int, instruction: Instruction) -> Step:
         return _copying(place, reads[0])
     if function.name == "arith.select" and not _overlaps(loader, result, operands[:2]):
         return _selecting(place, reads)
+    if function.name == "arith.select" and operands[1] == result and not _overlaps(loader, result, operands[:1]):
+        return _replacing(place, reads)
     if len(reads) == 2:
         left, right = reads
 
@@ -119,6 +121,16 @@ def _selecting(place: int, reads: Sequence[Read]) -> Step:
         target = state.views[place]
         np.copyto(target, right(state))
         np.copyto(target, left(state), where=condition(state))
+
+    return run
+
+
+def _replacing(place: int, reads: Sequence[Read]) -> Step:
+    """One copy: what the condition picks is there already."""
+    condition, _, right = reads
+
+    def run(state: State) -> None:
+        np.copyto(state.views[place], right(state), where=np.logical_not(condition(state)))
 
     return run
 

@@ -199,10 +199,14 @@ def test_a_result_may_lie_on_top_of_its_operands():
     shifted = Tile(numbers.address, "i32", (16,), (1,), 0)
     ahead = Tile(numbers.address + 4, "i32", (16,), (1,), 0)
     code.vector("arith.select", numbers, (chosen, code.constant(-1, "i32"), numbers))
+    few = code.tile("i1", (32,))
+    code.vector("arith.cmpi", few, (numbers, code.constant(30, "i32")), predicate="sle")
+    code.vector("arith.select", numbers, (few, numbers, code.constant(7, "i32")))
     code.vector("arith.addi", ahead, (shifted, ahead))
     out = stored(code, numbers, 4)
     launched(code, (2, 1, 1), Buffers(out=out))
     want = np.where(np.arange(32) < 10, -1, np.arange(32))
+    want[31] = 7
     want[8:24] = want[:16] + want[8:24]
     np.testing.assert_array_equal(out[1], want)
 
