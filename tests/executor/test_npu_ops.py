@@ -55,7 +55,8 @@ def test_loads_what_the_description_says(case: tuple, masked: bool) -> None:
         constants(numbers)
         + f"""    %odd = arith.constant dense<[{odd}]> : tensor<{extents[0]}x1xi1>
     %other = arith.constant 7.000000e+00 : f32
-    %a = npu.load %x[%s0, %s1] lower [0: %l0, 1: %l1] upper [0: %u0, 1: %u1]{wrap}{mask} other %other : f32 : !tt.ptr<f32> -> tensor<{shape}xf32>
+    %a = npu.load %x[%s0, %s1] lower [0: %l0, 1: %l1] upper [0: %u0, 1: %u1]{wrap}{mask}
+        other %other : f32 : !tt.ptr<f32> -> tensor<{shape}xf32>
     %row = arith.constant {extents[1]} : i64
     %one = arith.constant 1 : i64
     npu.store %a to %y[%row, %one] : tensor<{shape}xf32> -> !tt.ptr<f32>"""
@@ -160,7 +161,8 @@ CARRIED = (
     %i1 = arith.constant 1 : i32
     %init = arith.constant dense<0.000000e+00> : tensor<8xf32>
     %t:2 = npu.start_load %xs[%one] : !tt.ptr<f32> -> tensor<8xf32>
-    %r:3 = scf.for %i = %i0 to %pid step %i1 iter_args(%sum = %init, %tile = %t#0, %token = %t#1) -> (tensor<8xf32>, tensor<8xf32>, !npu.token)  : i32 {
+    %r:3 = scf.for %i = %i0 to %pid step %i1 iter_args(%sum = %init, %tile = %t#0, %token = %t#1)
+        -> (tensor<8xf32>, tensor<8xf32>, !npu.token)  : i32 {
       %a = npu.wait %token, %tile : tensor<8xf32>
       %next = arith.addf %sum, %a : tensor<8xf32>
       %odd = arith.andi %i, %i1 : i32

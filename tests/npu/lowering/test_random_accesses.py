@@ -180,6 +180,10 @@ def kernels(draw: st.DrawFn, tame: bool = False) -> str:
         lines.append(f"    tt.store {kernel.pointers('%x')}, %other : {kernel.tile('!tt.ptr<f32>')}")
     mask = f", {kernel.mask(1)}" if draw(st.booleans()) else ""
     lines.append(f"    tt.store %py, {value}{mask} : {kernel.tile('!tt.ptr<f32>')}")
+    if draw(st.booleans()):
+        again = kernel.emit(f"tt.load %py : {kernel.tile('!tt.ptr<f32>')}")
+        double = kernel.emit(f"arith.addf {again}, {again} : {kernel.tile('f32')}")
+        lines.append(f"    tt.store %py, {double} : {kernel.tile('!tt.ptr<f32>')}")
     return (
         "module {\n  tt.func public @k("
         + ", ".join(PARAMETERS)
