@@ -14,7 +14,7 @@ from harness.semantics.conversions import convert_float
 from harness.semantics.registry import ElementwiseFunction, elementwise, floats, plain, register_table
 from harness.semantics.types import NARROW_FLOATS, Array, Signature, unsigned
 
-_TORCH_PIECE = 1 << 14  # elements
+_TORCH_PIECE = 1 << 11  # elements; above it torch shares its vector functions out between threads
 
 
 def through_torch(function: Callable[..., torch.Tensor]) -> Callable[..., Array]:
