@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.executor.api import Argument, ExecutorOptions, LaunchResult
+from harness.executor.api import Argument, LaunchResult
 from harness.executor.memory import Memory
 from harness.npu.arguments import bind_arguments
 from harness.npu.session import LaunchRecord, Session, Untimed, current_session
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 Grid = tuple[int, int, int]
-Execute = Callable[[Grid, Sequence[Argument], Memory, ExecutorOptions], LaunchResult]
+Execute = Callable[..., LaunchResult]  # (grid, arguments, memory, options)
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,15 @@ class LoadedKernel:
         if session.check_lowering:
             self._check_lowering(session, grid, arguments, memory)
         started = time.perf_counter()
-        if session.values:
+        branches: dict[int, tuple[int, int]] = {}
+        if session.values and session.timing and self.machine is not None:
+            result = self.execute(grid, arguments, memory, session.options, branches=branches)
+        elif session.values:
             result = self.execute(grid, arguments, memory, session.options)
         else:
             result = LaunchResult(math.prod(grid))
         seconds = time.perf_counter() - started
-        timing = self._timing(session, grid, arguments)
+        timing = self._timing(session, grid, arguments, branches)
         session.launches.append(LaunchRecord(self.name, grid, result, seconds, self.text, self.program, timing))
         session.emit(result.output)
         return result
@@ -88,16 +91,19 @@ class LoadedKernel:
 
         check_lowering(Work(self.name, self.text, self.machine, grid, arguments, memory, session.options))
 
-    def _timing(self, session: Session, grid: Grid, arguments: Sequence[Argument]) -> Timing | Untimed | None:
-        """How long the launch takes; a way through the kernel that depends on what it loads takes nobody knows how
-        long, which is no failure of the case."""
+    def _timing(
+        self, session: Session, grid: Grid, arguments: Sequence[Argument], branches: dict[int, tuple[int, int]]
+    ) -> Timing | Untimed | None:
+        """How long the launch takes. Without values, a way through the kernel that depends on what it loads takes
+        nobody knows how long, which is no failure of the case."""
         if not session.timing or self.program is None or self.machine is None:
             return None
-        from harness.npu.timing import NeedsProfile, time_program
+        from harness.npu.timing import NeedsProfile, Profile, time_program
 
         session.enter_stage("timing")
+        profile = Profile(branches) if session.values else None
         try:
-            return time_program(self.program, self.machine, grid, arguments, events=session.events)
+            return time_program(self.program, self.machine, grid, arguments, profile, session.events)
         except NeedsProfile as error:
             return Untimed(self.machine.name, str(error))
 

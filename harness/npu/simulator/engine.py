@@ -13,6 +13,7 @@ from harness.errors import Deadlock, HarnessError, IllegalInstruction, Trap
 from harness.executor.context import Context
 from harness.npu.simulator.executable import Block, Executable
 from harness.npu.simulator.state import State, joined
+from harness.semantics.types import Array
 
 Way = tuple[int, State]
 
@@ -91,6 +92,8 @@ def _ways(executable: Executable, block: Block, number: int, state: State) -> li
     if block.condition is None:
         return [_arrival(executable, block.successors[0], number, state)]
     taken = block.condition(state) != 0
+    if state.launch.branches is not None:
+        _count(state, block.end_pc, taken)
     target = block.successors[0]
     beyond = block.successors[1] if len(block.successors) > 1 else None
     if taken.size == 1 or taken.all() or not taken.any():
@@ -105,6 +108,14 @@ def _ways(executable: Executable, block: Block, number: int, state: State) -> li
         part = state.subset(chosen, executable.live[way])
         ways.append(_arrival(executable, way, number, part))
     return ways
+
+
+def _count(state: State, pc: int, taken: Array) -> None:
+    programs, counts = state.positions.size, state.launch.branches
+    assert counts is not None
+    went = int(taken.sum()) if taken.size == programs else programs * int(taken.reshape(-1)[0])
+    before = counts.get(pc, (0, 0))
+    counts[pc] = (before[0] + went, before[1] + programs - went)
 
 
 def _arrival(executable: Executable, target: int, number: int, state: State) -> Way:

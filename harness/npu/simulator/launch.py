@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ def simulate(
     memory: Memory,
     options: ExecutorOptions | None = None,
     observer: Observer | None = None,
+    branches: dict[int, tuple[int, int]] | None = None,
 ) -> LaunchResult:
     """Runs every program of `grid` (x, y, z). `arguments` are the kernel function's own parameters, in order.
 
@@ -47,12 +48,18 @@ def simulate(
     happened) with the numbers of the programs (x fastest) and what each of its results holds, (P, *extents): views
     of the scratchpads, to be copied by who keeps them.
 
+    `branches` is filled with, by the instruction of each branch, how many programs took it and how many did not,
+    trip by trip: the profile that timing needs where the way through a kernel depends on values.
+
     Raises a Trap where a program cannot go on; UsageError where arguments do not fit the program.
     """
     options = options or ExecutorOptions()
+    if branches is not None:
+        options = replace(options, threads=1)
     total = grid[0] * grid[1] * grid[2]
     result = LaunchResult(total)
     run = _Run(executable, grid, memory, options, _launch(executable, arguments, memory, options, observer))
+    run.launch = replace(run.launch, branches=branches)
     if total == 0:
         return result
     if observer is not None:

@@ -34,12 +34,15 @@ class Launch:
     buffers     by the number (from 1) that pointers carry
     tracks      whether transfers under way are remembered until they are waited for
     observe     is told of each transfer that has happened, by the instruction that started it
+    branches    counts, by the instruction of a branch, the programs that took it and those that did not; None where
+                nobody asks. Not for several threads
     """
 
     arguments: tuple[tuple[Array, ...], ...]
     buffers: tuple[Allocation, ...]
     tracks: bool
     observe: Callable[[State, int], None] | None = None
+    branches: dict[int, tuple[int, int]] | None = None
 
 
 class State:
