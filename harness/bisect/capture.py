@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from harness.bisect import pipelines
 from harness.bisect.stages import FINAL, Capture, CompilerFailure, Stage, modules_of
 from harness.errors import UsageError
 
@@ -33,7 +34,7 @@ _LEAST_CAPABILITY = 70  # Triton compiles for none below it
 _DUMP, _MARK, _STATUS, _LOG = "dump.mlir", "mark.mlir", "status.json", "log"
 # The dump is buffered and never flushed. After each stage a module that is longer than any buffer is dumped too: it
 # pushes out what came before, and says where the stage ended.
-_MARK_NAME, _MARK_LENGTH = "harness_end_of_stage", 1 << 16
+_MARK_NAME, _MARK_LENGTH, _MARK_TAG = "harness_end_of_stage", 1 << 16, "mark"
 
 Grid = tuple[int, int, int]
 # (capture, grid, the JIT's signature by parameter name, every argument of the Python function)
@@ -153,6 +154,7 @@ def _child(folder: Path, module: Any, stages: Mapping[str, Any], metadata: dict[
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.environ["MLIR_ENABLE_DUMP"] = "1"
+        os.environ[pipelines.VARIABLE] = pipelines.path_in(folder)
         if buffered:
             os.environ["MLIR_DUMP_PATH"] = str(folder / _DUMP)
         else:
@@ -180,13 +182,14 @@ def _mark(folder: Path) -> None:
     manager = ir.pass_manager(context)
     manager.enable_debug()
     passes.common.add_cse(manager)
-    manager.run(ir.parse_mlir_module(str(folder / _MARK), context), "mark")
+    manager.run(ir.parse_mlir_module(str(folder / _MARK), context), _MARK_TAG)
 
 
 def _collect(kernel: str, folder: Path, names: Sequence[str], status: int) -> Capture:
     log = (folder / _LOG).read_text(errors="replace") if (folder / _LOG).exists() else ""
     dump = folder / _DUMP
     stages = _stages(dump.read_text(errors="replace") if dump.exists() else log, names)
+    stages = pipelines.with_options(stages, pipelines.passes_in(folder, _MARK_TAG))
     final = folder / FINAL
     if status == 0 and final.exists():
         return Capture(kernel, (*stages, Stage(FINAL, final.read_text(), names[-1])))

@@ -13,8 +13,9 @@ import torch
 
 from harness.bisect.diff import ModuleDiff, module_diff
 from harness.bisect.evidence import Culprit
+from harness.bisect.pipelines import flag
 from harness.bisect.results import Bisection, LaunchBisection
-from harness.bisect.stages import CompilerFailure
+from harness.bisect.stages import CompilerFailure, Stage
 from harness.cases.evidence import BufferEvidence
 from harness.reports.artifacts import FailureArtifacts
 from harness.reports.record import write_text
@@ -51,29 +52,35 @@ def failures(bisection: Bisection) -> list[tuple[LaunchBisection, CompilerFailur
 def save(folder: Path, bisection: Bisection, culprit: Culprit | None) -> None:
     """Writes what to go on with. Raises UsageError where the folder cannot be written.
 
+    ttir.mlir       what the front end made of the kernel
+    buffers/        before the launches, after the bad stage (where there is one), and as they should be
     last-PASS.mlir  the module that the guilty, or failing, pass was given; reproduce.sh runs the pass on it
     after.mlir, change.diff, change.txt  what it left behind, where it left something
     """
+    broken = next((number for number, one in enumerate(bisection.launches) if one.capture.failure), None)
+    number = broken if culprit is None else culprit.launch
+    if number is None:
+        return
+    stages = bisection.launches[number].capture.stages
+    buffers = bisection.buffers(number, None if culprit is None else culprit.after)
+    FailureArtifacts(ttir=stages[0].text if stages else "", buffers=buffers).save(folder)
     if culprit is not None and culprit.before is not None:
-        last = bisection.launches[culprit.launch].capture.stages[culprit.after.number - 1]
-        _save_given(folder, last.text, last.pass_name)
+        _save_given(folder, stages[culprit.after.number - 1])
         write_text(folder / "after.mlir", culprit.after.stage.text)
         write_text(folder / "change.diff", "\n".join(_diff_of(culprit).lines) + "\n")
         write_text(folder / "change.txt", "\n".join(explanation(bisection, culprit)) + "\n")
-        return
-    for one, failure in failures(bisection)[:1]:
-        if one.capture.stages:
-            _save_given(folder, one.capture.stages[-1].text, failure.pass_name)
+    elif broken is not None and (given := bisection.launches[broken].capture.stages):
+        _save_given(folder, given[-1])
 
 
-def reproduce_command(folder: Path, pass_name: str) -> list[str]:
-    """What runs the pass alone on the module it was given, with the pass's own defaults for its options."""
-    return ["harness", "opt", str(folder / _given(pass_name)), f"--{pass_name}"]
+def reproduce_command(folder: Path, stage: Stage) -> list[str]:
+    """What runs the stage's pass alone on the module it was given, with the options that the pipeline gave it."""
+    return ["harness", "opt", str(folder / _given(stage)), flag(stage)]
 
 
-def reproduces(folder: Path, pass_name: str) -> bool:
+def reproduces(folder: Path, stage: Stage) -> bool:
     """Whether the pass alone fails on the module it was given."""
-    command = [sys.executable, "-m", "harness.cli", *reproduce_command(folder, pass_name)[1:]]
+    command = [sys.executable, "-m", "harness.cli", *reproduce_command(folder, stage)[1:]]
     try:
         ran = subprocess.run(command, capture_output=True, check=False, timeout=_SECONDS)
     except subprocess.TimeoutExpired:
@@ -81,13 +88,13 @@ def reproduces(folder: Path, pass_name: str) -> bool:
     return ran.returncode not in (0, 2)  # 2: this wheel has no such flag
 
 
-def _given(pass_name: str) -> str:
-    return f"last-{pass_name}.mlir"
+def _given(stage: Stage) -> str:
+    return f"last-{stage.pass_name}.mlir"
 
 
-def _save_given(folder: Path, text: str, pass_name: str) -> None:
-    FailureArtifacts(last_ir=text, last_ir_stage=pass_name).save(folder)
-    command = shlex.join(["harness", "opt", _given(pass_name), f"--{pass_name}"])
+def _save_given(folder: Path, stage: Stage) -> None:
+    FailureArtifacts(last_ir=stage.text, last_ir_stage=stage.pass_name).save(folder)
+    command = shlex.join(["harness", "opt", _given(stage), flag(stage)])
     write_text(folder / "reproduce.sh", f'#!/bin/sh\ncd "$(dirname "$0")" || exit\n{command}\n')
 
 
@@ -115,16 +122,18 @@ def _against_golden(buffer: BufferEvidence) -> list[str]:
 def _against_before(bisection: Bisection, culprit: Culprit) -> list[str]:
     """Each buffer that the pass changed, bit for bit, against the stage before."""
     assert culprit.before is not None
-    before = bisection.contents(culprit.launch, culprit.before)
-    after = bisection.contents(culprit.launch, culprit.after)
+    before = bisection.buffers(culprit.launch, culprit.before)
+    after = bisection.buffers(culprit.launch, culprit.after)
     lines = []
-    for name, was in before.items():
-        different = torch.nonzero(_bits(was) != _bits(after[name]))
+    for one, other in zip(before, after, strict=True):
+        was, now = one.got, other.got
+        assert was is not None and now is not None
+        different = torch.nonzero(_bits(was) != _bits(now))
         if len(different):
             at = tuple(int(index) for index in different[0])
             lines.append(
-                f"  {name}: {len(different)} of {was.numel()} differ from the stage before,"
-                f" first at {list(at)}: {_element(was, at)} became {_element(after[name], at)}"
+                f"  {one.name}: {len(different)} of {was.numel()} differ from the stage before,"
+                f" first at {list(at)}: {_element(was, at)} became {_element(now, at)}"
             )
     return lines
 

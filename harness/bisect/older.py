@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.bisect import pipelines
 from harness.bisect.capture import LAST_STAGE, OnLaunch, capturing
 from harness.bisect.stages import FINAL, Capture, CompilerFailure, Stage, modules_of
 
@@ -178,6 +179,7 @@ def _child(folder: Path, module: Any, stages: Mapping[str, Any], metadata: dict[
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.environ["MLIR_ENABLE_DUMP"] = "1"
+        os.environ[pipelines.VARIABLE] = pipelines.path_in(folder)
         for run in stages.values():
             module = run(module, metadata)
             os.write(log, _END_OF_STAGE.encode())
@@ -192,7 +194,7 @@ def _child(folder: Path, module: Any, stages: Mapping[str, Any], metadata: dict[
 
 def _collect(kernel: str, folder: Path, names: Sequence[str], status: int) -> Capture:
     log = (folder / _LOG).read_text(errors="replace") if (folder / _LOG).exists() else ""
-    stages = _stages(log, names)
+    stages = pipelines.with_options(_stages(log, names), pipelines.passes_in(folder))
     final = folder / FINAL
     if status == 0 and final.exists():
         return Capture(kernel, (*stages, Stage(FINAL, final.read_text(), names[-1])))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from harness.bisect.stages import Capture, Stage
 from harness.cases.evidence import BufferEvidence, Finding
-
-if TYPE_CHECKING:
-    import torch
+from harness.reports.artifacts import BufferArtifact
 
 Timing = Literal["earliest", "latest"]
 Verdict = Literal["match", "differs", "not executed"]
@@ -81,12 +79,13 @@ class Bisection:
     """A case on a target. `outcome`: "clean" (every stage executed matches), "found" (a pass changed a buffer, or
     the compiler failed), "undecided" (nothing was executed, or the first stage that was differs already).
 
-    contents  executes a stage of a launch (by its number) once more, and gives what every buffer holds then
+    buffers  executes a stage of a launch (by its number) once more, and gives what every buffer held before the
+             first launch, holds then, and should hold; without a stage, what it held and should hold
     """
 
     target: str
     launches: Sequence[LaunchBisection]
-    contents: Callable[[int, StageResult], Mapping[str, torch.Tensor]] = lambda launch, result: {}
+    buffers: Callable[[int, StageResult | None], list[BufferArtifact]] = lambda launch, result: []
 
     @property
     def outcome(self) -> Literal["clean", "found", "undecided"]:

@@ -23,13 +23,15 @@ from harness.executor import ExecutorOptions, Plan, compile_module, launch
 from harness.goldens import Comparison, Operation, compare, run_reference
 from harness.ir import parse_module
 from harness.npu.arguments import bind_arguments
+from harness.reports.artifacts import BufferArtifact, standalone
+from harness.targets.artifacts import buffers_of
 from harness.targets.npu import memory_of
 from harness.targets.operation import operation_of
 from harness.targets.run_case import as_triton, seed_text
 from harness.targets.target import EnterStage
 
 if TYPE_CHECKING:
-    import torch
+    pass
 
 # A module that names one of these has copies, stores or products that may take effect late.
 _ASYNCHRONOUS = ("async_copy", "async_tma", "buffer_load_to_local", "warp_group_dot", "tc_gen5_mma")
@@ -59,7 +61,7 @@ def bisect_case(
             arguments = {name: as_triton(value) for name, value in allocated.arguments(one).items()}
             launch_on(one.kernel, one.grid, arguments, one.options)
     enter_stage("simulate")
-    return Bisection(target, [run.bisect(number) for number in range(len(run.launches))], run.contents)
+    return Bisection(target, [run.bisect(number) for number in range(len(run.launches))], run.buffers)
 
 
 @dataclass
@@ -207,10 +209,14 @@ class _Run:
         reason = _mismatch(wrong[0]) if wrong else "".join(finding.message for finding in comparison.findings[:1])
         return _Outcome(verdict, reason, "", tuple(comparison.buffers), (*findings, *comparison.findings))
 
-    def contents(self, number: int, result: StageResult) -> dict[str, torch.Tensor]:
+    def buffers(self, number: int, result: StageResult | None) -> list[BufferArtifact]:
         """What every buffer holds once the launch `number` ran as in the stage, or to the trap that stopped it."""
-        self._outcome(number, result.stage, result.copied)
-        return {name: tensor.clone() for name, tensor in self.allocated.tensors.items()}
+        if result is not None:
+            self._outcome(number, result.stage, result.copied)
+        found = buffers_of(self.allocated, self.start, self.goldens)
+        for one in found:
+            one.got = None if result is None or one.got is None else standalone(one.got)
+        return found
 
     def _replay(self, number: int) -> None:
         """Carries out the launches after this one as their baselines, and what the host wrote in between."""

@@ -21,11 +21,13 @@ class Stage:
                the module after the last pass
     text       the module, with its locations
     pipeline   the backend's stage the pass belongs to: "ttir", "ttgir"
+    options    what the pipeline gave the pass, as textual pipelines write it: "num-stages=3"
     """
 
     pass_name: str
     text: str
     pipeline: str
+    options: str = ""
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,9 @@ def apart(work: Callable[[Callable[[str], None]], T], timeout: float, first_stag
 def _work(work: Callable[[Callable[[str], None]], object], connection: socket.socket) -> NoReturn:
     try:
         os.setpgid(0, 0)
+        if "torch" in sys.modules:
+            # Of its pool only the thread that forks is here; it would wait for the others.
+            sys.modules["torch"].set_num_threads(1)
         try:
             answer: object = _Done(work(lambda stage: wire.send(connection, Stage(stage))))
         except HarnessError as error:

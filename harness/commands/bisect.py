@@ -14,6 +14,7 @@ time), and for what cannot be done as asked.
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -127,10 +128,10 @@ def _bisect(
     if broken or (culprit is not None and culprit.suspects):
         save(folder, bisection, culprit)
         lines += ["", f"saved: {folder}"]
-    if broken and culprit is None:
-        name = broken[0][1].pass_name
-        alone = "fails alone as well" if reproduces(folder, name) else "does not fail alone: its options are not known"
-        lines.append(f"rerun: {' '.join(reproduce_command(folder, name))}  ({alone})")
+    if broken and culprit is None and broken[0][0].capture.stages:
+        last = broken[0][0].capture.stages[-1]
+        alone = "fails alone as well" if reproduces(folder, last) else "does not fail alone"
+        lines.append(f"rerun: {shlex.join(reproduce_command(folder, last))}  ({alone})")
     status = _status(evidence, bool(broken), culprit)
     missing = sum(len(row.passes) for row in evidence.stages if row.verdict == "not executed")
     were = "was" if missing == 1 else "were"

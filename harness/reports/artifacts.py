@@ -145,13 +145,13 @@ def _save_tensor(tensor: torch.Tensor, path: Path) -> None:
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        torch.save(_without_guards(tensor), path)
+        torch.save(standalone(tensor), path)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
 
 
-def _without_guards(tensor: torch.Tensor) -> torch.Tensor:
-    """The same view of a copy of just the storage it reaches; a guarded storage is much longer."""
+def standalone(tensor: torch.Tensor) -> torch.Tensor:
+    """The same view of a copy of just the storage it reaches: memory of a case has guards, and changes."""
     import torch
 
     flat = torch.as_strided(tensor.detach(), (_reach(tensor),), (1,)).clone()

@@ -38,7 +38,7 @@ def save_artifacts(
         ttir=irs["ttir"]() if "ttir" in irs else last,
         last_ir=last,
         last_ir_stage=stage,
-        buffers=_buffers(memory) if memory else [],
+        buffers=buffers_of(*memory) if memory else [],
     )
     try:
         artifacts.save(folder)
@@ -52,8 +52,11 @@ def _last(irs: Mapping[str, Callable[[], str]]) -> tuple[str, str]:
     return (stages[-1], irs[stages[-1]]()) if stages else ("", "")
 
 
-def _buffers(memory: Memory) -> list[BufferArtifact]:
-    allocated, before, goldens = memory
+def buffers_of(
+    allocated: Allocated, before: Snapshot, goldens: Mapping[str, np.ndarray | None]
+) -> list[BufferArtifact]:
+    """Every buffer as it was before the first launch, as it is now, and as it should be. What it is now shares the
+    case's memory."""
     return [
         BufferArtifact(name, _input(one, before), one.tensor.cpu(), _want(one, goldens.get(name)))
         for name, one in allocated.buffers.items()

@@ -1,5 +1,7 @@
 """Cases for the tests of the bisector: kernels right and wrong, small."""
 
+# pyright: reportArgumentType=false
+
 from __future__ import annotations
 
 import triton
@@ -74,6 +76,15 @@ def matmul(stages):
     m = n = 32
     args = dict(a=Buffer((m, 128), "fp16"), b=Buffer((128, n), "fp16"), c=empty((m, n), "fp32"), K=128, M=m, N=n, BK=32)
     return KernelCase(matmul_kernel, (1,), args, lambda a, b: a @ b, options=dict(num_stages=stages), reduction=128)
+
+
+@case()
+def deep_matmul():
+    """With other numbers of stages and warps than any pass has by itself."""
+    m = n = 32
+    args = dict(a=Buffer((m, 256), "fp16"), b=Buffer((256, n), "fp16"), c=empty((m, n), "fp32"), K=256, M=m, N=n, BK=32)
+    options = dict(num_stages=4, num_warps=8)
+    return KernelCase(matmul_kernel, (1,), args, lambda a, b: a @ b, options=options, reduction=256)
 
 
 @case(m=[64], n=[64])

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import torch
 import triton
 
 from harness.bisect.run_case import run_case
@@ -12,6 +16,7 @@ from harness.cases.evidence import Evidence, Verdict
 from harness.cases.loading import load_templates
 from harness.cases.options import RunOptions
 from harness.errors import UsageError
+from harness.reports.artifacts import FailureArtifacts
 from harness.verdicts import classify
 
 HERE = Path(__file__).parent
@@ -48,17 +53,44 @@ def test_wrong_values_are_filed_at_the_pass_with_what_it_was_given(tmp_path: Pat
     verdict = verdict_on(path, "store_then_load", 1, folder=str(tmp_path))
     assert (verdict.outcome, verdict.bucket, verdict.stage) == ("fail", "wrong-values", "tritongpu-pipeline")
     assert (tmp_path / "last-tritongpu-pipeline.mlir").exists() and (tmp_path / "after.mlir").exists()
+    assert "num-stages=3" in (tmp_path / "reproduce.sh").read_text()
+    assert "ttg.async_wait" in rerun(tmp_path).stdout
     assert "= ttg.async_wait" in (tmp_path / "change.diff").read_text()
     assert "store_then_load.py:23" in (tmp_path / "change.txt").read_text()
+    buffers = {one.name: one for one in FailureArtifacts.load(tmp_path).buffers}
+    assert set(buffers) == {"x", "y", "o"}
+    x, y = buffers["x"], buffers["y"]
+    assert x.input is not None and x.got is not None and torch.equal(x.input, x.got)
+    assert y.got is not None and y.want is not None and not torch.equal(y.got, y.want)
+    assert torch.equal(y.want, 2 * x.input + 1)
+
+
+def rerun(folder: Path) -> subprocess.CompletedProcess[str]:
+    """What the saved reproducer says, with this project's own Python for its `harness`."""
+    harness, *arguments = shlex.split((folder / "reproduce.sh").read_text().splitlines()[-1])
+    assert harness == "harness"
+    command = [sys.executable, "-m", "harness.cli", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.skipif(not (3, 6) <= VERSION < (3, 9), reason="what the pass crashes on is a bug of these releases")
-def test_a_pass_that_fails_is_named_and_its_reproducer_saved(tmp_path: Path) -> None:
+def test_a_pass_that_fails_is_named_and_its_reproducer_fails_the_same_way(tmp_path: Path) -> None:
     path = KERNELS / "regressions" / "duplicate_epilogue.py"
     verdict = verdict_on(path, "duplicate_epilogue", folder=str(tmp_path))
     assert (verdict.bucket, verdict.stage) == ("verifier", "tritongpu-fuse-nested-loops")
-    assert "--tritongpu-fuse-nested-loops" in (tmp_path / "reproduce.sh").read_text()
-    assert "tt.func" in (tmp_path / "last-tritongpu-fuse-nested-loops.mlir").read_text()
+    assert verdict.evidence.failure is not None
+    (out,) = FailureArtifacts.load(tmp_path).buffers
+    assert out.want is not None and out.want.tolist() == [9] and out.got is None
+    ran = rerun(tmp_path)
+    assert ran.returncode == 1 and verdict.evidence.failure.message in ran.stderr
+
+
+@pytest.mark.skipif(not (3, 6) <= VERSION < (3, 8), reason="what the pass crashes on is a bug of these releases")
+def test_the_reproducer_of_a_crash_crashes_the_same_way(tmp_path: Path) -> None:
+    verdict = verdict_on(KERNELS / "regressions" / "locality_two_uses.py", "locality_two_uses", folder=str(tmp_path))
+    assert (verdict.bucket, verdict.stage) == ("compiler-crash", "tritongpu-optimize-thread-locality")
+    ran = rerun(tmp_path)
+    assert ran.returncode == 128 + 6 and "loopResult.hasOneUse()" in ran.stderr
 
 
 def test_a_kernel_that_is_wrong_from_the_start_accuses_no_pass() -> None:

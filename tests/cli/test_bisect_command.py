@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 import triton
 
 from harness.cli import main
+from harness.commands.apart import apart
 
 ROOT = Path(__file__).parents[2]
 CASES = ROOT / "tests" / "bisect" / "bisect_cases.py"
@@ -129,3 +131,15 @@ def test_a_matrix_in_which_nothing_can_run_is_2(
     triton_ = [] if "--triton" in arguments else ["--triton", "2.1.0"]
     assert main(["matrix", str(file), *arguments, *triton_, *cache]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_work_apart_does_not_wait_for_threads_that_it_has_not_got() -> None:
+    def total(tell: object = None) -> float:
+        return float(torch.ones(1 << 20).mul_(2).sum())
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    try:
+        assert total() == apart(total, 60, "collect") == 2 << 20
+    finally:
+        torch.set_num_threads(before)
