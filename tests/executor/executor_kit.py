@@ -21,8 +21,11 @@ EXAMPLES = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
 )
+TRITON = tuple(map(int, triton.__version__.split(".")[:2]))
 # Triton 3.9 refuses `tl.make_block_ptr`.
-HAS_BLOCK_POINTERS = tuple(map(int, triton.__version__.split(".")[:2])) < (3, 9)
+HAS_BLOCK_POINTERS = TRITON < (3, 9)
+# From Triton 3.8 on, the front end writes them out as plain pointers.
+HAS_BLOCK_POINTER_OPS = TRITON < (3, 8)
 NAMES = "xyzuvwabcdefgh"
 MLIR = {
     "int8": "i8",

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import triton
 import triton.language as tl
-from executor_kit import EXAMPLES, HAS_BLOCK_POINTERS, everywhere, ttir
+from executor_kit import EXAMPLES, HAS_BLOCK_POINTER_OPS, HAS_BLOCK_POINTERS, everywhere, ttir
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -196,7 +196,7 @@ def test_the_front_end_keeps_block_pointers_and_descriptors() -> None:
     """Else the tests above would pin something else."""
     signature = {"x": "*i32", "y": "*i32", "sizes": "*i32"}
     kernels: list[tuple[Any, tuple[str, ...]]] = [(descriptors, ("tt.descriptor_load", "tt.descriptor_store"))]
-    if HAS_BLOCK_POINTERS:
+    if HAS_BLOCK_POINTER_OPS:
         kernels.append((windows, ("tt.advance", "boundaryCheck")))
     for kernel, wanted in kernels:
         text = ttir(kernel, signature, {"BLOCK": 8}, "frontend")
