@@ -70,7 +70,16 @@ class VerifierFailed(PassFailed):
 
 
 class UnsupportedFlag(HarnessError):
-    """A flag, option or tool of a RUN line that the installed wheel has no way to run; never a pass."""
+    """A flag, option or tool of a RUN line that the installed wheel has no way to run; never a pass.
+
+    `of_a_release` is whether it is known to be one of some release's, or of its build's.
+    """
+
+    def __init__(
+        self, what: str, where: SourceLocation | None = None, hint: str = "", of_a_release: bool = True
+    ) -> None:
+        super().__init__(what, where, hint)
+        self.of_a_release = of_a_release
 
 
 class CheckFailed(HarnessError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import signal
 import socket
@@ -60,6 +61,7 @@ def apart(work: Callable[[Callable[[str], None]], T], timeout: float, first_stag
 
 def _work(work: Callable[[Callable[[str], None]], object], connection: socket.socket) -> NoReturn:
     try:
+        faulthandler.disable()  # how the process ended is told in a sentence
         os.setpgid(0, 0)
         if "torch" in sys.modules:
             # Of its pool only the thread that forks is here; it would wait for the others.

@@ -84,9 +84,10 @@ class Compiler:
         """
         try:
             self._add(manager, request)
-        except UnsupportedFlag:
-            self._known_flags().check(request)
-            raise
+        except UnsupportedFlag as error:
+            known = self._known_flags()
+            known.check(request)
+            raise UnsupportedFlag(error.what, of_a_release=known.has(request)) from error
 
     def _known_flags(self) -> KnownFlags:
         bound = {flag: [name for one in found for name in one.options] for flag, found in self.bindings.items()}

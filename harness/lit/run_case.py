@@ -118,7 +118,7 @@ class _Run:
         try:
             return plan(parse_commands(substitutions.apply(line.text)))
         except UnsupportedFlag as error:
-            raise Skip(error.what, line.line, certain=True) from error
+            raise Skip(error.what, line.line, certain=error.of_a_release) from error
         except (ParseError, UsageError) as error:
             # Of the case file, not of IR.
             raise UsageError(error.what, self._at(line.line), error.hint) from error

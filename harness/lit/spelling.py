@@ -21,7 +21,9 @@ from harness.errors import UsageError
 if TYPE_CHECKING:
     from harness.lit.compiler import PassRequest
 
-_CLOSE_NAME, _CLOSE_OPTION = 0.85, 0.75
+# Real names are three edits from one another and more, or stand in the table; a slip of the fingers is one or two.
+_MOST_EDITS = 2
+_LONG = 6  # letters, from which on a name may have that many
 # In a pipeline, `name{options}`; what is followed by a parenthesis is an op that passes are nested in.
 _IN_PIPELINE = re.compile(r"(?P<name>[A-Za-z][\w.-]*)(?![\w.-]*\()(?:\{(?P<options>[^{}]*)\})?")
 
@@ -48,22 +50,46 @@ class KnownFlags:
             self.check_flag(name)
             known = self.passes.get(name, frozenset())
             for option in options:
-                close = _closest(option, known, _CLOSE_OPTION)
+                close = _closest(option, known)
                 if close:
                     raise UsageError(f"--{name} has no option {option!r}", hint=f"did you mean {close}?")
 
+    def has(self, request: PassRequest) -> bool:
+        """Whether some release has every pass and option that is asked for."""
+        return all(
+            name in self.options or (name in self.passes and self.passes[name].issuperset(options))
+            for name, options in _named(request)
+        )
+
     def check_flag(self, name: str) -> None:
         """Raises UsageError where it is nearly a pass or a flag, and none."""
-        close = _closest(name, self.passes.keys() | self.options, _CLOSE_NAME)
+        close = _closest(name, self.passes.keys() | self.options)
         if close:
             raise UsageError(f"no release of Triton has a pass or option --{name}", hint=f"did you mean --{close}?")
 
 
-def _closest(name: str, known: Collection[str], cutoff: float) -> str:
+def _closest(name: str, known: Collection[str]) -> str:
     """The known name that a misspelt one was meant to be; "" for one that is known, or like none."""
     if name in known:
         return ""
-    return next(iter(difflib.get_close_matches(name, sorted(known), n=1, cutoff=cutoff)), "")
+    most = _MOST_EDITS if len(name) >= _LONG else 1
+    near = difflib.get_close_matches(name, sorted(known), n=5)
+    edits = {one: edit_distance(name, one) for one in near}
+    return next((one for one in near if edits[one] == min(edits.values()) and edits[one] <= most), "")
+
+
+def edit_distance(one: str, other: str) -> int:
+    """Letters left out, put in, changed, or changed over with their neighbour."""
+    rows = [list(range(len(other) + 1))]
+    for i, a in enumerate(one, start=1):
+        row = [i]
+        for j, b in enumerate(other, start=1):
+            best = min(rows[-1][j] + 1, row[-1] + 1, rows[-1][j - 1] + (a != b))
+            if i > 1 and j > 1 and (a, one[i - 2]) == (other[j - 2], b):
+                best = min(best, rows[-2][j - 2] + 1)
+            row.append(best)
+        rows.append(row)
+    return rows[-1][-1]
 
 
 def _named(request: PassRequest) -> Iterator[tuple[str, Sequence[str]]]:

@@ -22,8 +22,13 @@ OPT, FILECHECK = "triton-opt", "FileCheck"
 
 _FILE_MARKER = re.compile(r"^(?:.|//)?--- (\S+)[^\n]*\n", re.MULTILINE)
 
-# Tools of Triton's and MLIR's builds that are named nearly as one that is here.
-_TOOLS_ELSEWHERE = frozenset({"mlir-opt", "triton-llvm-opt"})
+# Tools of Triton's, MLIR's and LLVM's builds, which no wheel has.
+# fmt: off
+_TOOLS_ELSEWHERE = frozenset((
+    "llc", "llvm-as", "llvm-dis", "llvm-mc", "llvm-objdump", "mlir-opt", "mlir-translate", "opt",
+    "triton-llvm-opt", "triton-lsp", "triton-reduce", "triton-tensor-layout",
+))
+# fmt: on
 _CLOSE_TOOL = 0.8
 
 # FileCheck's status where it cannot even begin: its check lines or its command line are wrong. An input that is empty
@@ -115,7 +120,8 @@ def _no_tool(name: str) -> UnsupportedFlag | UsageError:
     close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=_CLOSE_TOOL)
     if close and name not in _TOOLS_ELSEWHERE:
         return UsageError(f"there is no tool {name}", hint=f"did you mean {names[close[0]]}?")
-    return UnsupportedFlag(f"unsupported: the tool {name} is not in the wheel of triton")
+    is_known = name in _TOOLS_ELSEWHERE
+    return UnsupportedFlag(f"unsupported: the tool {name} is not in the wheel of triton", of_a_release=is_known)
 
 
 def file_check_command() -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from harness.cli import main
 from harness.errors import UsageError
 from harness.lit.compiler import PassRequest, installed_compiler
-from harness.lit.spelling import KnownFlags
+from harness.lit.spelling import KnownFlags, edit_distance
 from harness.verdicts import is_absent
 
 MODULE = "tt.func @f() {\n  tt.return\n}\n"
@@ -45,7 +45,7 @@ def test_a_misspelt_name_is_its_authors_with_the_right_one(judge, command, words
     [
         "triton-opt %s -test-print-alignment",  # of triton-opt, and no wheel's
         "triton-opt %s -convert-math-to-libm",  # of MLIR, and nearly a wheel's
-        "triton-opt %s -a-pass-of-the-future",
+        "triton-opt %s -tritonamdgpu-stream-pipeline",  # of an older release, and nearly a newer one's
         "triton-opt %s --mlir-print-ir-after-all",
         "mlir-opt %s",
     ],
@@ -53,6 +53,20 @@ def test_a_misspelt_name_is_its_authors_with_the_right_one(judge, command, words
 def test_a_name_that_only_this_wheel_lacks_is_a_skip(judge, command):
     verdict = judge(f"// RUN: {command}\n" + MODULE)
     assert verdict.outcome == "skip" and is_absent(verdict)
+
+
+@pytest.mark.parametrize("command", ["triton-opt %s -a-pass-of-the-future", "a-tool-of-mine %s"])
+def test_a_name_that_nobody_knows_is_a_skip_that_excuses_nothing(judge, command):
+    verdict = judge(f"// RUN: {command}\n" + MODULE)
+    assert verdict.outcome == "skip" and not is_absent(verdict)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "edits"),
+    [("cse", "cse", 0), ("cse", "csee", 1), ("combine", "combien", 1), ("libm", "llvm", 2), ("", "ab", 2)],
+)
+def test_edits_between_names(one, other, edits):
+    assert edit_distance(one, other) == edit_distance(other, one) == edits
 
 
 def test_names_in_a_pipeline_are_looked_at_and_the_ops_they_are_nested_in_are_not():

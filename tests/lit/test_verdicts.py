@@ -198,7 +198,7 @@ def test_a_run_line_that_is_none_is_its_authors(judge, line):
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        ("triton-opt %s -test-print-nothing", "unsupported: test-print-nothing has no binding in triton {release}"),
+        ("triton-opt %s -test-print-membar", "unsupported: test-print-membar has no binding in triton {release}"),
         ("triton-opt %s -mlir-print-ir-after-all", "unsupported: --mlir-print-ir-after-all has no counterpart"),
         ("mlir-translate %s", "unsupported: the tool mlir-translate is not in the wheel of triton"),
     ],
