@@ -16,6 +16,7 @@ from benchmarks.measure import MOST_INTERPRETER_SAMPLES, Plan, measure
 from benchmarks.results import Row, targets
 from benchmarks.table import render
 from harness.errors import HarnessError, UsageError
+from harness.npu.machine import load_machine
 
 
 def main(arguments: list[str]) -> int:
@@ -41,6 +42,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--no-interpreter", action="store_true", help="leave Triton's interpreter out")
     parser.add_argument("--scaling", action="store_true", help="also measure the problem with twice the programs")
+    parser.add_argument(
+        "--machine", nargs="?", const="default", default="", metavar="NAME", help="also lowered to it [default]"
+    )
     return parser
 
 
@@ -57,7 +61,9 @@ def _run(options: argparse.Namespace) -> int:
         print("\n".join(f"{one.benchmark.name:16} {one.benchmark.size}" for one in chosen))
         return 0
     _check_writable(options.json)
-    plan = Plan(options.repeat, options.threads, not options.no_interpreter, options.scaling)
+    if options.machine:
+        load_machine(options.machine)
+    plan = Plan(options.repeat, options.threads, not options.no_interpreter, options.scaling, options.machine)
     machine = describe_machine(plan.threads)
     rows: list[Row] = []
     try:
@@ -106,6 +112,7 @@ def notes_on(plan: Plan) -> list[str]:
         " pages warm.",
         "Every side's result was compared with the float64 reference before it was timed.",
         *([interpreted] if plan.interpreter else []),
+        *([f"`{plan.machine}` is the npu target with the kernel lowered to that machine."] if plan.machine else []),
         "`peak` is the resident memory of a process's first run (compiling included), buffers included, above what"
         " the process held before it had any.",
     ]

@@ -22,12 +22,14 @@ class Plan:
     """repeat   samples of each side
     threads  of the executor, of torch and of BLAS
     interpreter, scaling  whether to measure those too
+    machine  to lower to and simulate as well; "" for none
     """
 
     repeat: int = 5
     threads: int = 1
     interpreter: bool = True
     scaling: bool = False
+    machine: str = ""
 
 
 def measure(located: Located, plan: Plan, tell: Tell) -> Row:
@@ -47,6 +49,10 @@ def _measured(row: Row, located: Located, plan: Plan, tell: Tell) -> Row:
         row = replace(row, grid=tuple(worker.ready()["grid"]))
         memory = worker.sample()
     row = replace(row, buffer_bytes=memory["buffers"], peak_bytes=memory["peak"])
+    if plan.machine:
+        with Worker(located, "memory", plan.threads, machine=plan.machine) as worker:
+            worker.ready()
+            row = replace(row, machine_peak_bytes=worker.sample()["peak"])
     tell(f"{row.kernel} {row.size}: checking results")
     with ExitStack() as stack:
         workers = _start(located, plan, stack)
@@ -58,13 +64,16 @@ def _measured(row: Row, located: Located, plan: Plan, tell: Tell) -> Row:
 
 
 def _start(located: Located, plan: Plan, stack: ExitStack) -> dict[str, Worker]:
-    wanted = {"npu": ("npu", 1), "torch": ("torch", 1)}
+    wanted = {"npu": ("npu", 1, ""), "torch": ("torch", 1, "")}
     if plan.interpreter:
-        wanted["interpreter"] = ("interpreter", 1)
+        wanted["interpreter"] = ("interpreter", 1, "")
     if plan.scaling:
-        wanted["doubled"] = ("npu", 2)
+        wanted["doubled"] = ("npu", 2, "")
+    if plan.machine:
+        wanted["machine"] = ("npu", 1, plan.machine)
     return {
-        name: stack.enter_context(Worker(located, side, plan.threads, scale)) for name, (side, scale) in wanted.items()
+        name: stack.enter_context(Worker(located, side, plan.threads, scale, machine))
+        for name, (side, scale, machine) in wanted.items()
     }
 
 
@@ -85,6 +94,8 @@ def _with_times(row: Row, samples: Mapping[str, Sequence[Sample]]) -> Row:
         torch_seconds=_least(samples["torch"], "seconds"),
         interpreter=_interpreted(samples.get("interpreter", ())),
         doubled_seconds=_least(samples["doubled"], "seconds") if "doubled" in samples else None,
+        machine_seconds=_least(samples["machine"], "seconds") if "machine" in samples else None,
+        compile_seconds=_least(samples["machine"], "compile") if "machine" in samples else None,
     )
 
 

@@ -24,10 +24,10 @@ class WorkerFailed(HarnessError):
 class Worker:
     """One side of one benchmark, in its own process. Use as a context manager: leaving it ends the process."""
 
-    def __init__(self, located: Located, side: str, threads: int, scale: int = 1) -> None:
+    def __init__(self, located: Located, side: str, threads: int, scale: int = 1, machine: str = "") -> None:
         self.side = side
         command = [sys.executable, "-m", "benchmarks.worker", located.module, located.benchmark.name, side]
-        command += [f"--threads={threads}", f"--scale={scale}"]
+        command += [f"--threads={threads}", f"--scale={scale}", f"--machine={machine}"]
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

@@ -18,7 +18,7 @@ from harness.errors import HarnessError
 from harness.goldens import compare, run_reference
 
 if TYPE_CHECKING:
-    from harness.npu.session import Session
+    from harness.npu.session import LaunchRecord, Session
 
 Sample = dict[str, Any]  # what one sample found, as JSON: see the side that makes it
 Sampler = Callable[[], Sample]
@@ -35,11 +35,13 @@ class WrongResult(HarnessError):
 
 @dataclass(frozen=True)
 class Setting:
-    """What a process is asked to measure. `scale` multiplies the programs."""
+    """What a process is asked to measure. `scale` multiplies the programs; `machine` is what the npu target lowers
+    to, "" for the executor."""
 
     benchmark: Benchmark
     scale: int = 1
     threads: int = 1
+    machine: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,14 +61,26 @@ class Side:
 
 @contextmanager
 def _npu(setting: Setting) -> Iterator[Sampler]:
-    """A sample: `seconds` of `kernel[grid](...)` and the `executor`'s own part of them, one of each call."""
+    """A sample: `seconds` of `kernel[grid](...)`, the `executor`'s own part of them, one of each call, and on a machine
+    the seconds that it took to `compile` (lower and encode) the kernels, once each."""
     case, allocated = _allocated(setting)
     with _simulated(setting) as session:
         check = Check(case, allocated)
         _launch(case, allocated)
         check()
         del check
-        yield lambda: _npu_sample(case, allocated, session)
+        compiling = [_lowering_seconds(record, setting.machine) for record in session.launches if setting.machine]
+        yield lambda: _npu_sample(case, allocated, session) | {"compile": compiling}
+
+
+def _lowering_seconds(record: LaunchRecord, machine: str) -> float:
+    """Of the second time, so that importing is not counted."""
+    from harness.npu.compilation import compile_program
+    from harness.npu.machine import load_machine
+    from harness.npu.session import Session
+
+    described = load_machine(machine)
+    return timed(lambda: compile_program(record.text, record.kernel, described, Session()))[0]
 
 
 def _npu_sample(case: KernelCase, allocated: Allocated, session: Session) -> Sample:
@@ -87,7 +101,7 @@ def _simulated(setting: Setting) -> Iterator[Session]:
     from harness.npu.session import Session, use_session
 
     session = Session(options=ExecutorOptions(threads=setting.threads))
-    with npu_driver_active(), use_session(session):
+    with npu_driver_active(setting.machine), use_session(session):
         yield session
 
 

@@ -41,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("side", choices=SIDES)
     parser.add_argument("--scale", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--machine", default="")
     return parser
 
 
@@ -53,7 +54,7 @@ def _claim_output() -> TextIO:
 
 def _serve(options: argparse.Namespace, answers: TextIO) -> None:
     benchmark = find_benchmark(options.module, options.name)
-    setting = Setting(benchmark, options.scale, options.threads)
+    setting = Setting(benchmark, options.scale, options.threads, options.machine)
     with SIDES[options.side].open(setting) as sampler:
         _answer(answers, "ready", {"grid": list(benchmark.case(options.scale).grid)})
         for _ in sys.stdin:
