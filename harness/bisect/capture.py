@@ -187,6 +187,7 @@ def _mark(folder: Path) -> None:
 
 def _collect(kernel: str, folder: Path, names: Sequence[str], status: int) -> Capture:
     log = (folder / _LOG).read_text(errors="replace") if (folder / _LOG).exists() else ""
+    log = log.replace(f"{folder}{os.sep}", "")  # it is gone when somebody reads this
     dump = folder / _DUMP
     stages = _stages(dump.read_text(errors="replace") if dump.exists() else log, names)
     stages = pipelines.with_options(stages, pipelines.passes_in(folder, _MARK_TAG))

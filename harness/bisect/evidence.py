@@ -9,7 +9,7 @@ from itertools import groupby
 from harness.bisect.results import Bisection, LaunchBisection, StageResult
 from harness.bisect.stages import CompilerFailure
 from harness.cases.evidence import Evidence, Failure, LaunchEvidence, StageEvidence
-from harness.lit.diagnostics import first_diagnostic, is_verifier_message
+from harness.lit.diagnostics import REPRODUCER_PHRASES, first_diagnostic, is_verifier_message
 
 _LOG_KEPT = 16 * 1024  # characters of the compiler's log, from its end
 
@@ -86,6 +86,8 @@ def failure_of(broken: CompilerFailure) -> Failure:
     if broken.signal:
         return Failure(stage, f"Signal:{broken.signal}", broken.what, log=log)
     diagnostic, where = first_diagnostic(broken.log)
+    if diagnostic.startswith(REPRODUCER_PHRASES):
+        diagnostic = broken.assertion or diagnostic  # MLIR caught a crash, and says no more than that
     kind = "VerifierFailed" if is_verifier_message(diagnostic) else "PassFailed"
     return Failure(stage, kind, diagnostic or broken.what, where, log=log)
 

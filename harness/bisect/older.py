@@ -194,6 +194,7 @@ def _child(folder: Path, module: Any, stages: Mapping[str, Any], metadata: dict[
 
 def _collect(kernel: str, folder: Path, names: Sequence[str], status: int) -> Capture:
     log = (folder / _LOG).read_text(errors="replace") if (folder / _LOG).exists() else ""
+    log = log.replace(f"{folder}{os.sep}", "")
     stages = pipelines.with_options(_stages(log, names), pipelines.passes_in(folder))
     final = folder / FINAL
     if status == 0 and final.exists():

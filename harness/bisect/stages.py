@@ -10,6 +10,7 @@ from dataclasses import dataclass
 # after a colon (from 3.8), and the op it runs on in quotes.
 _HEADER = re.compile(r"^// -----// IR Dump Before ([^\n]*) //----- //$", re.MULTILINE)
 _ARGUMENT = re.compile(r"\((?P<old>[\w.-]+)\)|: (?P<new>[\w.-]+)")
+_ASSERTION = re.compile(r"Assertion [`'].*' failed")
 FINAL = "end"
 
 
@@ -52,6 +53,12 @@ class CompilerFailure:
         """The first error, or the assertion that did not hold, in the log; "" where it tells neither."""
         lines = [line.strip() for line in self.log.splitlines()]
         return next((line for line in lines if " error: " in line or "Assertion `" in line), "")
+
+    @property
+    def assertion(self) -> str:
+        """The first assertion that did not hold, without its place in the compiler; "" where none is told."""
+        found = _ASSERTION.search(self.log)
+        return found[0] if found else ""
 
 
 @dataclass(frozen=True)

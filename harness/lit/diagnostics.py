@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from harness.cases.location import SourceLocation
 
 # What the pass manager of a wheel adds to any failure of a pass, and triton-opt does not.
-_REPRODUCER_PHRASES = ("Failures have been detected while processing an MLIR pass pipeline", "Pipeline failed while")
+REPRODUCER_PHRASES = ("Failures have been detected while processing an MLIR pass pipeline", "Pipeline failed while")
 
 # What MLIR's verifier says; a pass that gives up by itself says anything else.
 VERIFIER_PHRASES = (
@@ -115,7 +115,7 @@ def disagreements(
     for diagnostic in got:
         match = next((one for one in open_expectations if one.accepts(diagnostic)), None)
         if match is None:
-            if not only_expected and not diagnostic.text.startswith(_REPRODUCER_PHRASES):
+            if not only_expected and not diagnostic.text.startswith(REPRODUCER_PHRASES):
                 place = f"line {diagnostic.line}: " if diagnostic.line else ""
                 sentences.append(f'{place}unexpected {diagnostic.severity} "{diagnostic.text}"')
             continue

@@ -93,6 +93,15 @@ def test_the_reproducer_of_a_crash_crashes_the_same_way(tmp_path: Path) -> None:
     assert ran.returncode == 128 + 6 and "loopResult.hasOneUse()" in ran.stderr
 
 
+@pytest.mark.skipif(not (3, 6) <= VERSION < (3, 8), reason="what the pass crashes on is a bug of these releases")
+def test_a_crash_that_mlir_catches_is_told_by_its_assertion() -> None:
+    verdict = verdict_on(KERNELS / "memory" / "chosen_pointer.py", "chosen_pointer", target="hip:gfx942")
+    assert (verdict.bucket, verdict.stage) == ("compiler-crash", "tritonamdgpu-canonicalize-pointers")
+    assert verdict.evidence.failure is not None
+    assert verdict.evidence.failure.message.startswith("Assertion `")
+    assert "harness-capture" not in verdict.evidence.failure.log
+
+
 def test_a_kernel_that_is_wrong_from_the_start_accuses_no_pass() -> None:
     verdict = verdict_on(HERE / "bisect_cases.py", "wrong_reference")
     assert (verdict.bucket, verdict.stage) == ("wrong-values", "compare")
