@@ -147,6 +147,8 @@ def _check_machine_options(config: pytest.Config) -> None:
     if given and not config.getoption("machine"):
         flag = given[0].replace("_", "-")
         raise pytest.UsageError(f"--{flag} is about a machine, and none is named: add --machine=default")
+    if config.getoption("machine") and DEFAULT_TARGET not in _targets(config.getoption("target")):
+        raise pytest.UsageError("--machine is for the target npu: the others lower to none")
 
 
 def _machine(text: str) -> str:
@@ -157,7 +159,7 @@ def _machine(text: str) -> str:
     try:
         load_machine(text)
     except HarnessError as error:
-        raise pytest.UsageError(f"--machine {error}") from error
+        raise pytest.UsageError(f"--machine: {error}") from error
     return str(Path(text).resolve()) if text.endswith(".toml") else text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -55,11 +56,19 @@ def run(options: argparse.Namespace) -> int:
         scope = Scope.of_verdicts(record.verdicts, unfinished(records) if options.merge else alone)
         record.gate = gate.check(record.verdicts, scope, strict=options.strict_gate)
     text = _FORMATS[options.format](record)
+    if options.format == "text" and not options.merge:
+        text = terminal_table(record, folder=_folder(options.records)) + "\n"
     if options.output:
         write_text(options.output, text)
     else:
         sys.stdout.write(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace").decode(errors="replace"))
     return 1 if asked_for_gate and record.gate and not record.gate.is_green else 0
+
+
+def _folder(given: list[Path]) -> str:
+    """Of the report that is printed, as it is reached from here."""
+    path = given[0] if given else last_report()
+    return os.path.relpath(path if path.is_dir() else path.parent)
 
 
 def _one_of(records: list[Record], options: argparse.Namespace) -> Record:

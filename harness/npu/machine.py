@@ -318,7 +318,7 @@ def _read(name_or_path: str | Path, folder: Path) -> tuple[str, str]:
     path = folder / name
     if path.suffix != ".toml" and not path.is_file():
         hint = f"machines are {', '.join(presets())}, or the path of a .toml file"
-        raise UsageError(f"no machine {name!r}{_meant(name, presets())}", hint=hint)
+        raise UsageError(f"there is no machine {name!r}{_meant(name, presets())}", hint=hint)
     try:
         return path.read_text(encoding="utf-8"), str(path)
     except (OSError, UnicodeDecodeError) as error:

@@ -54,10 +54,11 @@ def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
 def _failures(record: Record) -> list[str]:
     if record.void:
         return []
-    lines = []
-    for verdict in summary.failures(record):
-        lines += [f"{verdict.case}", f"    {verdict.bucket} at {verdict.stage}: {verdict.summary}"]
-    return summary.capped(lines, 2 * _MOST)
+    blocks = [
+        f"{verdict.case}\n    {verdict.bucket} at {verdict.stage}: {verdict.summary}"
+        for verdict in summary.failures(record)
+    ]
+    return summary.capped(blocks, _MOST)
 
 
 def _changes(comparison: Comparison | None, failed: int) -> list[str]:

@@ -33,7 +33,7 @@ def timing_lines(record: Record) -> list[str]:
     total = f"{len(known)} launches on {rows[0][2].machine}: {sum(one.cycles for one in known)} cycles"
     lines = [f"{total}, {_readable(sum(one.seconds for one in known), _TIMES)}"]
     if unknown:
-        lines[0] += f"; {unknown} more depend on values that are only known in memory"
+        lines[0] += f"; without cycles: {unknown}, for a reason that the report has"
     engines = list(known[0].busy) if known else []
     head = ("cycles", "time", *engines, "in", "out", "bound", "roofline", "case")
     table = [head, *(_row(case, one, engines) for case, _, one in rows[:_MOST] if not one.reason)]

@@ -11,7 +11,7 @@ from harness.collection.settings import Settings, _machine
 
 
 def test_a_machine_that_does_not_exist_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(pytest.UsageError, match="--machine no machine 'hugh'.*default, tiny, wide"):
+    with pytest.raises(pytest.UsageError, match=r"--machine: there is no machine 'hugh'.*default, tiny, wide"):
         _machine("hugh")
 
 
