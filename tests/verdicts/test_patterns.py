@@ -87,3 +87,11 @@ def test_standard_patterns(evidence, line, bucket):
 def test_a_pattern_for_an_unknown_bucket_is_an_error():
     with pytest.raises(UsageError, match="no bucket is called 'nowhere'"):
         table(("x", "nowhere"))
+
+
+def test_ir_that_the_front_end_made_and_does_not_verify_is_no_passs_fault(evidence):
+    log = "k.py:3:4: error: 'tt.atomic_rmw' op failed to verify that ptr type matches value type"
+    verdict = classify(
+        evidence(failure=Failure("frontend", "RuntimeError", "error encountered during parsing", log=log))
+    )
+    assert verdict.bucket == "frontend"
