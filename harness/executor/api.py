@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -67,6 +67,7 @@ class LaunchResult:
 
     writers, under full checks: per allocation, the number (x fastest) of the program that stored to each byte
     last, -1 where none did.
+    returned: what the entry function returns, where it returns anything: a list of values for each batch.
     """
 
     programs: int
@@ -75,6 +76,7 @@ class LaunchResult:
     findings: list[Finding] = field(default_factory=list)
     output: list[str] = field(default_factory=list)  # lines of tl.device_print
     writers: dict[str, np.ndarray] = field(default_factory=dict)
+    returned: list[list[Any]] = field(default_factory=list)
 
     def report(self, finding: Finding) -> None:
         """Takes a finding, unless there is one of its kind about the buffer and the two lines already."""

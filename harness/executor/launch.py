@@ -123,6 +123,11 @@ def batches(total: int, size: int) -> Iterator[tuple[int, int]]:
         yield first, min(total, first + size)
 
 
+def _keep(result: LaunchResult, returned: list[Any]) -> None:
+    if returned:
+        result.returned.append(returned)
+
+
 def _run_batches(
     plan: Plan,
     grid: tuple[int, int, int],
@@ -144,7 +149,7 @@ def _run_batches(
 
     def run(bounds: tuple[int, int], own: LaunchResult, pool: Pool) -> None:
         context = Context(ids_of(grid, *bounds), grid, memory, options, own, shadow, pool=pool)
-        run_function(plan.entry, context, list(frame))
+        _keep(own, run_function(plan.entry, context, list(frame)))
         context.local.finish(context)
 
     if options.threads < 2 or len(ranges) < 2 or plan.ordered or shadow is not None:
@@ -184,6 +189,7 @@ def run_threads(
             result.loads |= own.loads
             result.stores |= own.stores
             result.output.extend(own.output)
+            result.returned.extend(own.returned)
     if error is not None:
         raise error
 
@@ -211,7 +217,7 @@ def _run_cooperatively(
         with np.errstate(all="ignore"):
             ids = ids_of(grid, number, number + 1)
             context = Context(ids, grid, memory, options, result, shadow, pause=scheduler.switch)
-            call_function(plan.entry, context, values)
+            _keep(result, call_function(plan.entry, context, values))
             context.local.finish(context)
 
     waiting: deque[greenlet] = deque()

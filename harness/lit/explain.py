@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harness.cases.evidence import Failure
 from harness.cases.location import SourceLocation
+from harness.lit import executed
 from harness.lit.check_faults import author_fault, first_error
 from harness.lit.diagnostics import first_diagnostic, is_verifier_message
 from harness.lit.execution import CommandResult
@@ -30,6 +31,9 @@ def explain(cause: CommandResult, where: SourceLocation, folder: Path) -> Failur
         return _compiler_failure(cause, where, folder)
     if cause.call.tool == FILECHECK:
         return _check_failure(cause, where)
+    if cause.call.tool == executed.TOOL:
+        kind = "UnsupportedOp" if cause.status == executed.UNSUPPORTED else "CheckFailed"
+        return Failure(executed.TOOL, kind, cause.stderr.strip(), where)
     what = f"{' '.join(cause.call.words)} ended with status {cause.status}"
     return Failure(cause.call.tool, "CheckFailed", what, where, log=cause.stderr)
 

@@ -14,7 +14,7 @@ from importlib import metadata, util
 from pathlib import Path
 
 from harness.errors import UnsupportedFlag, UsageError
-from harness.lit import lowering, opt
+from harness.lit import executed, lowering, opt
 from harness.lit.compiler import installed_compiler
 from harness.lit.forked import OptResult, run_opt
 
@@ -109,6 +109,8 @@ def tool_call(words: tuple[str, ...]) -> ToolCall:
         opt.check_supported(call.request, installed_compiler())
     elif call.tool == lowering.TOOL:
         lowering.parse_arguments(call.words[1:])
+    elif call.tool == executed.TOOL:
+        executed.parse_arguments(call.words[1:])
     elif call.tool not in _TOOLS and call.tool not in _SYSTEM_TOOLS:
         raise _no_tool(call.tool)
     return call
@@ -185,6 +187,11 @@ def _run_lowering(call: ToolCall, streams: Streams, folder: Path) -> int:
     return lowering.main(call.words[1:], streams.stdin, streams.stdout, streams.stderr)
 
 
+def _run_executed(call: ToolCall, streams: Streams, folder: Path) -> int:
+    """Two modules on the same inputs, in this process."""
+    return executed.main(call.words[1:], streams.stderr)
+
+
 def _run_count(call: ToolCall, streams: Streams, folder: Path) -> int:
     """`count N`: the input has so many lines."""
     if len(call.words) != 2 or not call.words[1].isdigit():
@@ -222,6 +229,7 @@ def _run_system_tool(call: ToolCall, streams: Streams, folder: Path) -> int:
 _TOOLS: Mapping[str, Callable[[ToolCall, Streams, Path], int]] = {
     FILECHECK: _run_file_check,
     lowering.TOOL: _run_lowering,
+    executed.TOOL: _run_executed,
     "count": _run_count,
     "split-file": _run_split_file,
 }

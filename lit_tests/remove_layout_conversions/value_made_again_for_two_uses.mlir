@@ -1,9 +1,12 @@
-// RUN: triton-opt %s -tritongpu-remove-layout-conversions | FileCheck %s
+// RUN: triton-opt %s -tritongpu-remove-layout-conversions -o %t.mlir
+// RUN: FileCheck %s < %t.mlir
+// RUN: harness-exec %s %t.mlir --arguments=4096,3,0 --arguments=4096,6,-10 --arguments=4096,100,0
 
 // One column is broadcast twice, once for a mask and once for an address, and both are wanted in another layout. Each
 // use must get its own value, made from the column, and a single conversion is left, of the result. A pass that
 // remembers what it made for a conversion, and goes on remembering once the conversion is gone, can hand the one use
-// what belongs to another.
+// what belongs to another. Executed before and after, with rows under and over the mask's limit and with one trip of the
+// loop and several, the function returns the same.
 
 // CHECK-LABEL: tt.func public @mask_and_address(
 // CHECK-SAME: %[[TABLE:[a-z0-9]+]]: !tt.ptr<f32>, %[[ROW:[a-z0-9]+]]: i32

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+
+from harness.lit import executed
 
 CASE = Path(__file__).parents[2] / "lit_tests/remove_layout_conversions/value_made_again_for_two_uses.mlir"
 SPLAT = "    %column = tt.splat %row : i32 -> tensor<32x1xi32, #loaded>\n"
@@ -55,6 +58,22 @@ def test_a_wrong_module_fails_the_check(judge, mutation):
         text = text.replace(right, wrong, 1)
     verdict = judge(text)
     assert (verdict.outcome, verdict.bucket) == ("fail", "filecheck"), verdict.summary
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_a_wrong_module_computes_something_else(mutation, tmp_path, capfd):
+    """What the check by execution sees of it; one broadcast for two uses is another module that computes the same."""
+    right = CASE.read_text()
+    wrong = right
+    for before, after in MUTATIONS[mutation]:
+        wrong = wrong.replace(before, after, 1)
+    path = tmp_path / "wrong.mlir"
+    path.write_text(wrong)
+    arguments = re.findall(r"--arguments=\S+", right)
+    assert len(arguments) == 3
+    is_same = mutation == "one broadcast serves both"
+    assert executed.main([str(CASE), str(path), *arguments]) == (0 if is_same else executed.DIFFERS)
+    assert ("returned value 0: " in capfd.readouterr().err) is not is_same
 
 
 def test_a_conversion_that_is_left_over_fails_the_check(judge, monkeypatch):
