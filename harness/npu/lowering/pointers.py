@@ -47,6 +47,7 @@ class _Rewriter:
     analysis: Analysis
     demanded: dict[Join, SSAValue] = field(default_factory=dict)
     _joins: dict[Scalar, Join] = field(default_factory=dict)
+    _constants: dict[Attribute, SSAValue] = field(default_factory=dict)
 
     def run(self, function: Operation) -> None:
         for joins in self.analysis.joins.values():
@@ -129,10 +130,13 @@ class _Rewriter:
     def constant(self, value: Attribute | None) -> SSAValue:
         """A scalar constant, at the top of the function."""
         assert value is not None
+        if value in self._constants:
+            return self._constants[value]
         op, first = arith.ConstantOp(value), self.analysis.scalars.entry.first_op  # pyright: ignore[reportArgumentType]
         assert first is not None
         op.location = first.location
         self.analysis.scalars.entry.insert_op_before(op, first)
+        self._constants[value] = op.results[0]
         return op.results[0]
 
     def mask_of(self, op: Operation) -> Mask | None:
