@@ -70,6 +70,8 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     %9 = amdg.upcast_mxfp %arg9, %arg10 fp_type = e2m1 {fastMath = false} : tensor<4x32xi8>, tensor<4x2xi8> -> tensor<4x64xbf16>
     rocdl.s.setprio 1
     rocdl.sched.barrier 0
+    rocdl.sched.barrier none
+    rocdl.sched.barrier valu|salu
     rocdl.s.barrier
     tt.return
   }
