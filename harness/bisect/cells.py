@@ -110,16 +110,23 @@ def _said(log: str, otherwise: str) -> str:
 def find(case: CaseName, target: str, enter_stage: Callable[[str], None]) -> Cell:
     """Runs one case with the Triton of this process. Raises SystemExit where the case does."""
     from harness.bisect.run import bisect_case
+    from harness.bisect.run_case import failure_in
     from harness.cases.features import lacking
     from harness.cases.loading import find_instance
 
     try:
         instance = find_instance(Path(case.file), case.name, case.parameter_id)
-        lacks = lacking(instance.template.needs)
-        return Cell("refused", "", lacks) if lacks else cell_of(bisect_case(instance, target, enter_stage=enter_stage))
     except Exception as error:
         first = (str(error).strip().splitlines() or [""])[0]
         return Cell("refused", "", f"{type(error).__name__}: {first}")
+    lacks = lacking(instance.template.needs)
+    if lacks:
+        return Cell("refused", "", lacks)
+    try:
+        return cell_of(bisect_case(instance, target, enter_stage=enter_stage))
+    except Exception as error:
+        failure = failure_in(error, "frontend", "", instance)
+        return Cell("refused", "", f"{failure.where}: {failure.message}" if failure.where else failure.message)
 
 
 def why_unsupported(target: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import traceback
 from collections.abc import Callable, Iterator
@@ -152,10 +153,8 @@ def source_location(error: Any, kernel: Any) -> SourceLocation | None:
 
 def _definition_line(function: Any) -> int:
     """The line of `def`: a JIT function's text starts there, below its decorators."""
-    for offset, line in enumerate(function.raw_src):
-        if line.lstrip().startswith("def "):
-            return function.starting_line_number + offset
-    return function.starting_line_number
+    lines, first = inspect.getsourcelines(function.fn)  # the JIT keeps them from 3.4 on
+    return next((first + offset for offset, line in enumerate(lines) if line.lstrip().startswith("def ")), first)
 
 
 def functions_of(kernel: Any) -> Iterator[Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.bisect.cells import CaseName, Cell, Request, cell_of
+from harness.bisect.cells import CaseName, Cell, Request, cell_of, find
 from harness.bisect.environments import Environments
 from harness.bisect.grid import markdown, rows, text
 from harness.bisect.matrix import Cells, Matrix, Place, Store, run_child
@@ -167,6 +167,14 @@ def test_a_case_that_takes_too_long_is_ended() -> None:
     _, cells = ran(["good", "hangs", "good"], timeout=3.0)
     assert [cells[number].verdict for number in range(3)] == ["match", "timeout", "match"]
     assert cells[1].detail == "took more than 3 s, in stage collect"
+
+
+def test_what_does_not_compile_is_refused_in_a_sentence_with_its_line() -> None:
+    file = Path(__file__).with_name("bisect_cases.py")
+    cell = find(CaseName(str(file), "type_of_another_gpu", ""), "cuda:80", lambda stage: None)
+    line = 1 + next(number for number, text in enumerate(file.read_text().splitlines()) if "tl.float8e4b8" in text)
+    assert cell.verdict == "refused"
+    assert cell.detail.startswith(f"{file}:{line}:") and "fp8e4b8 not supported" in cell.detail
 
 
 def test_a_child_that_cannot_begin_fails_with_its_last_words() -> None:
