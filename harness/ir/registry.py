@@ -16,10 +16,11 @@ from harness.ir.syntax import OpSyntax
 @dataclass(frozen=True)
 class DialectSyntax:
     """A dialect and the syntax of its ops, by op class. An op of the dialect with no syntax here is read and
-    printed by xDSL's own code (and in generic syntax always can be)."""
+    printed by xDSL's own code (and in generic syntax always can be). `old_name`: what older releases call it."""
 
     dialect: Dialect
     syntaxes: Mapping[type[Operation], OpSyntax] = field(default_factory=dict)
+    old_name: str = ""
 
 
 class Registry:
@@ -33,6 +34,9 @@ class Registry:
             self._context.load_dialect(entry.dialect)
             for op_type in entry.dialect.operations:
                 self.operations[op_type.name] = (op_type, entry.syntaxes.get(op_type))
+                if entry.old_name:
+                    name = op_type.name.removeprefix(entry.dialect.name)
+                    self.operations[f"{entry.old_name}{name}"] = self.operations[op_type.name]
 
     def context(self) -> Context:
         """xDSL's context. One for all modules: an attribute of a dialect that is not defined here is equal to

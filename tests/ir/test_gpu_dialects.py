@@ -50,6 +50,12 @@ def test_a_layout_prints_as_it_was_read(layout: str) -> None:
     assert line in plain(print_module(parse_module(text, "layout")))
 
 
+def test_the_name_that_a_dialect_had_is_read() -> None:
+    line = "    %0 = amdgpu.in_thread_transpose %arg0 : tensor<4x4xf16> -> tensor<4x4xf16>"
+    text = f"module {{\n  tt.func public @k(%arg0: tensor<4x4xf16>) {{\n{line}\n    tt.return\n  }}\n}}\n"
+    assert line.replace("amdgpu", "amdg") in plain(print_module(parse_module(text, "old")))
+
+
 def test_an_alias_stands_for_its_layout() -> None:
     layout = "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>"
     body = (

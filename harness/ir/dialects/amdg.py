@@ -245,4 +245,4 @@ def build() -> DialectSyntax:
         Syntax(AsyncWaitOp, "($asyncToken^)? attr-dict", token),
     ]
     syntaxes: dict[type[Operation], OpSyntax] = {syntax.op_type: syntax for syntax in formats}
-    return DialectSyntax(Dialect("amdg", list(syntaxes)), syntaxes)
+    return DialectSyntax(Dialect("amdg", list(syntaxes)), syntaxes, old_name="amdgpu")  # its name to 3.5
