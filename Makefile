@@ -2,6 +2,7 @@
 #
 #   make nightly   every case, behind the allowlist gate, with its report
 #   make test      every case and the harness's own tests
+#   make thorough  the harness's own tests, on five times the examples
 #   make lint      ruff and pyright
 #
 # PYTHON picks the interpreter (3.10 to 3.13), VENV the folder of the virtual environment.
@@ -15,11 +16,14 @@ TORCH := $(shell sed -n 's/^torch==//p' constraints.txt)
 # Tests run side by side; each one's libraries must not start a thread for every core.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: test nightly lint venv clean
+.PHONY: test thorough nightly lint venv clean
 .DELETE_ON_ERROR:
 
 test: venv
 	$(BIN)/python -m pytest -n auto
+
+thorough: venv
+	$(BIN)/python -m pytest tests -n auto --hypothesis-profile=thorough
 
 nightly: venv
 	$(BIN)/harness nightly

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, settings
+from examples import ALL, SUPPRESSED
+from hypothesis import settings
 
 
 def pytest_configure() -> None:
-    settings.register_profile(
-        "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    thorough = settings(
+        max_examples=ALL, derandomize=True, deadline=None, suppress_health_check=SUPPRESSED, print_blob=True
     )
-    # `--hypothesis-profile=default` explores with new examples: hypothesis's own plugin applies it after this.
+    settings.register_profile("thorough", thorough)
+    settings.register_profile("steady", thorough, max_examples=ALL // 5)
+    # `--hypothesis-profile=thorough`, or `default`, which explores with new examples: hypothesis's own plugin
+    # applies it after this.
     settings.load_profile("steady")

@@ -8,7 +8,8 @@ import sys
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.cases import (
@@ -57,7 +58,7 @@ def layouts(draw: st.DrawFn) -> Buffer:
     return Buffer(shape, dtype, strides=strides, offset=draw(st.integers(0, 9)), fill=Special(), alignment=alignment)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(layouts())
 def test_every_layout_round_trips(buffer: Buffer) -> None:
     memory = allocated(x=buffer)
@@ -74,7 +75,7 @@ def test_every_layout_round_trips(buffer: Buffer) -> None:
     assert seen.tolist() == [last[place] for place in element_numbers(buffer).ravel().tolist()]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(layouts())
 def test_alignment_is_exact_below_sixteen(buffer: Buffer) -> None:
     storage = allocated(x=buffer).storages["x"]
@@ -84,7 +85,7 @@ def test_alignment_is_exact_below_sixteen(buffer: Buffer) -> None:
         assert address % (2 * buffer.alignment)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(layouts())
 def test_holes_are_the_bytes_no_index_reaches(buffer: Buffer) -> None:
     storage = allocated(x=buffer).storages["x"]

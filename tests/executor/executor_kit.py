@@ -10,17 +10,13 @@ from typing import Any
 
 import numpy as np
 import triton
-from hypothesis import HealthCheck, settings
+from examples import examples
 
 from harness.executor import Allocation, ExecutorOptions, LaunchResult, Memory, PointerArgument, compile_module, launch
 from harness.ir import parse_module
 
 # The same examples on every run, however busy the machine.
-EXAMPLES = settings(
-    derandomize=True,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
-)
+EXAMPLES = examples(100)
 TRITON = tuple(map(int, triton.__version__.split(".")[:2]))
 # Triton 3.9 refuses `tl.make_block_ptr`.
 HAS_BLOCK_POINTERS = TRITON < (3, 9)

@@ -7,8 +7,8 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from executor_kit import EXAMPLES
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.executor import Allocation, ExecutorOptions, LaunchResult, Memory
@@ -217,7 +217,7 @@ def conflict(first: str, second: str) -> bool:
     return changes and plain
 
 
-@settings(EXAMPLES, max_examples=500)
+@examples(500)
 @given(st.integers(0, 2**32 - 1))
 def test_the_same_bytes_race_as_by_brute_force(seed: int) -> None:
     """Traces of a seed: there, rare orders of many programs come up far more often than in drawn lists."""

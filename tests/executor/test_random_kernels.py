@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from executor_kit import EXAMPLES, everywhere, module, pointers
-from hypothesis import given, settings
+from examples import examples
+from executor_kit import everywhere, module, pointers
+from hypothesis import given
 from hypothesis import strategies as st
 from random_kernels import SHAPES, WRAP, Program, Value, condition, expression
 
@@ -42,7 +43,7 @@ def test_numbers_that_overflow_64_bits() -> None:
     assert np.array_equal(got, want)
 
 
-@settings(EXAMPLES, max_examples=60)
+@examples(60)
 @given(data=st.data())
 def test_integer_arithmetic(data: st.DataObject) -> None:
     """Whatever form the executor keeps a tensor in, its values are those of the op."""
@@ -56,7 +57,7 @@ def test_integer_arithmetic(data: st.DataObject) -> None:
     assert np.array_equal(got, want), "\n".join(program.lines)
 
 
-@settings(EXAMPLES, max_examples=60)
+@examples(60)
 @given(data=st.data())
 def test_masked_loads_and_stores(data: st.DataObject) -> None:
     """Loads through any address expression (wrapped into the buffer) under any mask, with any `other`; stores under

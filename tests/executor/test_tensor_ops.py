@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import triton
 import triton.language as tl
-from executor_kit import EXAMPLES, HAS_BLOCK_POINTER_OPS, HAS_BLOCK_POINTERS, everywhere, ttir
-from hypothesis import given, settings
+from examples import examples
+from executor_kit import HAS_BLOCK_POINTER_OPS, HAS_BLOCK_POINTERS, everywhere, ttir
+from hypothesis import given
 from hypothesis import strategies as st
 
 PROGRAMS = 5
@@ -41,7 +42,7 @@ def window(matrix: np.ndarray, top: int, left: int, block: int) -> np.ndarray:
 
 
 @pytest.mark.skipif(not HAS_BLOCK_POINTERS, reason="this Triton has no block pointers")
-@settings(EXAMPLES, max_examples=12)
+@examples(12)
 @given(data=st.data())
 def test_block_pointers_of_the_program_s_own(data: st.DataObject) -> None:
     draw = st.tuples(st.integers(1, 6), st.integers(1, 7), st.integers(-5, 6), st.integers(-9, 8))

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import triton
 import triton.language as tl
-from executor_kit import EXAMPLES, everywhere, module, plan_of, pointers, run, ttir
-from hypothesis import given, settings
+from examples import examples
+from executor_kit import everywhere, module, plan_of, pointers, run, ttir
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import AssertionTrap, IllegalAccess, Misaligned, OutOfBounds, Trap
@@ -193,7 +194,7 @@ def test_a_masked_pointer_to_nowhere_touches_nothing() -> None:
     assert outcome.result.loads == {"x"} and outcome.result.stores == {"y"}
 
 
-@settings(EXAMPLES, max_examples=40)
+@examples(40)
 @given(data=st.data())
 def test_a_trap_is_the_first_lane_outside(data: st.DataObject) -> None:
     """A load of a strided tile under a mask: in or out, and if out, which program and which element."""

@@ -7,7 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.cases import Poison
@@ -44,21 +45,18 @@ def test_ulp_size_is_the_distance_to_the_next_number(dtype: DType) -> None:
 
 
 # Past the largest number NumPy's spacing is infinite.
-@settings(deadline=None)
 @given(st.floats(max_value=1e308, min_value=-1e308))
 def test_ulp_size_is_numpy_spacing_in_fp64(value: float) -> None:
     magnitude = np.array([abs(value)])
     assert ulp_size(magnitude, DTYPES["fp64"]) == np.spacing(magnitude)
 
 
-@settings(deadline=None)
 @given(st.floats(width=32, max_value=2.0**127, min_value=-(2.0**127)))
 def test_ulp_size_is_numpy_spacing_in_fp32(value: float) -> None:
     magnitude = np.array([abs(value)])
     assert ulp_size(magnitude, DTYPES["fp32"]) == np.spacing(magnitude.astype(np.float32)).astype(np.float64)
 
 
-@settings(deadline=None)
 @given(st.floats(width=32, max_value=2.0**127, min_value=-(2.0**127)), st.integers(0, 40))
 def test_ulp_distance_counts_nextafter(value: float, steps: int) -> None:
     start = np.array([value], dtype=np.float32)
@@ -76,7 +74,7 @@ def test_ulp_distance_across_zero_and_to_nan() -> None:
     assert np.isnan(ulp_distance(np.array([np.nan]), np.array([1.0])))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.sampled_from(NARROW), st.data())
 def test_references_are_rounded_once_to_nearest_even(dtype: DType, data: st.DataObject) -> None:
     """Ties and near ties, where rounding by way of float32 goes wrong."""
@@ -137,7 +135,6 @@ def test_integers_wrap_and_become_floats_once() -> None:
     assert rounded(torch.tensor([257, 259]), DTYPES["bf16"]).astype(float).tolist() == [256.0, 260.0]
 
 
-@settings(deadline=None)
 @given(st.integers(8, 62), st.integers(0, 127), st.sampled_from([-1, 0, 1]), st.booleans())
 def test_integers_past_fp64_s_bits_become_bf16_once(exponent: int, odd: int, beside: int, negative: bool) -> None:
     """Halfway between two bf16 and one beside it: by way of float64 from 2**54 on all three were the tie."""

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.cases import Arange, Buffer, Constant, Integers, KernelCase, Normal, Special, Tolerance, empty
@@ -73,7 +74,7 @@ def set_bytes(tensor: torch.Tensor, index: tuple[int, ...], raw: np.ndarray) -> 
     one.copy_(torch.from_numpy(raw.copy()))
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(st.sampled_from(list(DTYPES.values())), st.data())
 def test_equal_passes_and_one_flipped_bit_is_caught(dtype: DType, data: st.DataObject) -> None:
     """Kinds of kernels that only move data are bit exact in every dtype and layout."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import HarnessError, ParseError, UnsupportedOp
@@ -70,7 +71,7 @@ def test_an_op_without_a_location_is_at_its_line_of_the_text() -> None:
     assert str(source_location(op)) == "lit.mlir:3:10"
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(st.data())
 def test_damaged_text_is_read_or_refused(data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(EVERY_OP) - 1))

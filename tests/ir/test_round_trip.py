@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import triton
 import triton.language as tl
-from hypothesis import assume, given, settings
+from examples import examples
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from ir_structure import facts
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr
@@ -107,7 +108,7 @@ def constant_of(text: str) -> Any:
     return next(op for op in module.walk() if op.name == "arith.constant").properties["value"]
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(st.integers(0, 2**32 - 1))
 def test_hexadecimal_floats_are_bits(bits: int) -> None:
     value = np.array(bits, np.uint32).view(np.float32)
@@ -121,7 +122,7 @@ FLOATS = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dt
 
 
 @pytest.mark.parametrize("name", FLOATS)
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(st.floats(allow_nan=False), st.booleans())
 def test_printed_floats_read_back_to_the_same_bits(name: str, number: float, as_tensor: bool) -> None:
     with np.errstate(over="ignore"):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.npu.simulator.ops_fold import doubled, halved
@@ -24,7 +25,7 @@ def terms(seed: int, shape: tuple[int, ...]) -> Array:
     return (rng.standard_normal(shape) * 2.0 ** rng.integers(-8, 8, shape)).astype(np.float32)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(seed=st.integers(0, 2**32 - 1), steps=st.integers(0, 12))
 def test_a_fold_rounds_a_term_as_often_as_it_halves(seed: int, steps: int):
     x = terms(seed, (1 << steps,))
@@ -32,7 +33,7 @@ def test_a_fold_rounds_a_term_as_often_as_it_halves(seed: int, steps: int):
     assert error <= g(steps) * np.abs(x).astype(np.float64).sum() * (1 + 1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(seed=st.integers(0, 2**32 - 1), steps=st.integers(0, 10))
 def test_a_prefix_of_a_scan_rounds_a_term_as_often_as_its_length_doubles(seed: int, steps: int):
     x = terms(seed, (1 << steps,))
@@ -41,7 +42,7 @@ def test_a_prefix_of_a_scan_rounds_a_term_as_often_as_its_length_doubles(seed: i
     assert (error <= rounds * np.cumsum(np.abs(x).astype(np.float64)) * (1 + 1e-9)).all()
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(seed=st.integers(0, 2**32 - 1), k=st.sampled_from([1, 8, 64, 512]), rows=st.sampled_from([8, 128]))
 @pytest.mark.parametrize("exact", [True, False])
 def test_a_product_rounds_a_term_in_its_chunk_and_once_for_every_chunk(exact: bool, seed: int, k: int, rows: int):

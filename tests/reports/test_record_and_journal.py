@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import UsageError
@@ -71,7 +72,7 @@ class Everything:
 
 
 @given(st.builds(Everything, nested=st.lists(st.builds(RunInfo), max_size=2)))
-@settings(max_examples=25)
+@examples(25)
 def test_any_dataclass_survives_the_codec(value):
     assert same(decode(Everything, json.loads(json.dumps(encode(value), allow_nan=False))), value)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import HealthCheck, settings
+from examples import examples
 from hypothesis import strategies as st
 
 from harness.semantics import elementwise_function, numpy_dtype
@@ -13,7 +13,7 @@ from harness.semantics.types import Array, Signature
 
 WIDTHS = (8, 16, 32, 64)
 # The same examples on every run, however busy the machine.
-EXAMPLES = settings(max_examples=25, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = examples(25)
 
 
 def call(name: str, operands: str | tuple[str, ...], result: str, *arrays: Array, **attributes: Any) -> Array:

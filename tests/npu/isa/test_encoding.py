@@ -6,7 +6,8 @@ import dataclasses
 import re
 
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.cases.location import SourceLocation
@@ -86,7 +87,7 @@ def programs(draw) -> Program:
     )
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(programs())
 def test_a_program_comes_back_as_it_was(program):
     data = encode(program)
@@ -99,7 +100,7 @@ def test_a_program_comes_back_as_it_was(program):
     assert len(disassemble(program).splitlines()) >= 2 + len(program.instructions)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(programs(), st.data())
 def test_damage_is_told(program, data):
     binary = encode(program)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from hypothesis import HealthCheck, settings
+from examples import examples
 from xdsl.dialects.builtin import ModuleOp
 
 from harness.errors import Trap
@@ -16,9 +16,7 @@ from harness.npu.lowering import run_passes
 from harness.npu.machine import load_machine
 
 # The same examples on every run, however busy the machine.
-EXAMPLES = settings(
-    derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+EXAMPLES = examples(100)
 # By pass, when the transfers after it may take effect.
 PASSES = {
     "npu-inline": ("earliest",),

@@ -6,7 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from examples import examples
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from machine_kit import Assembly, Buffers, launched
 
@@ -19,7 +20,7 @@ from harness.semantics import numpy_dtype
 from harness.semantics.tensor import combiner_for
 
 LANES = 8
-EXAMPLES = settings(max_examples=40, deadline=None)
+EXAMPLES = examples(40)
 
 
 @st.composite

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from machine_kit import Assembly, Buffers, launched
 
@@ -16,7 +17,7 @@ COPIES = ["earliest", "latest"]
 bounds = st.one_of(st.none(), st.integers(-3, 20))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     lower=st.tuples(bounds, bounds), upper=st.tuples(bounds, bounds),
     wraps=st.tuples(*[st.one_of(st.none(), st.tuples(st.integers(0, 12), st.integers(1, 14)))] * 2),

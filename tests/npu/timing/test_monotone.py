@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from timing_assembly import Assembly
 
@@ -68,7 +69,7 @@ def everything(lanes: int, buffers: int, lane_axis: int) -> Program:
     return code.build()
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(
     resource=st.sampled_from(_RESOURCES),
     start=st.lists(st.tuples(st.sampled_from(_RESOURCES), st.sampled_from([0.25, 0.5, 2, 4])), max_size=4),

@@ -7,7 +7,8 @@ import itertools
 import random
 
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from timing_assembly import Assembly
 
@@ -86,7 +87,7 @@ def _scalar(code: Assembly, choose: random.Random, scalars: list):
 _GRIDS = (((1, 1, 1), 800), ((40, 1, 1), 30), ((3, 14, 1), 20), ((5, 4, 3), 20), ((1, 2, 20), 20))
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(
     seed=st.integers(0, 10**9),
     launch=st.sampled_from(_GRIDS),
@@ -200,7 +201,7 @@ _FUNCTIONS = [
 ]
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(function=st.sampled_from(_FUNCTIONS), data=st.data())
 def test_a_rule_never_promises_more_trips_than_hold(function: Function, data: st.DataObject):
     """Against the meaning of the op, value by value, until an operand leaves its type."""
