@@ -20,6 +20,7 @@ from harness.goldens.compare import Program
 from harness.targets.artifacts import save_artifacts
 from harness.targets.failures import Context, failure_of
 from harness.targets.launch_check import check_launch
+from harness.targets.nothing_stored import nothing_stored
 from harness.targets.op_usage import ops_used
 from harness.targets.operation import operation_of
 from harness.targets.registry import target_named
@@ -103,6 +104,9 @@ class _Run:
             comparison = self._with_writers(comparison, outcomes)
         self.evidence.buffers = comparison.buffers
         self.evidence.findings += comparison.findings
+        if not self.evidence.findings:
+            where = self.instance.template.where
+            self.evidence.findings += nothing_stored(self.evidence.operations, comparison.buffers, where)
 
     def _launch_all(self, checks: Checks) -> list[LaunchOutcome]:
         assert self.case is not None and self.allocated is not None

@@ -32,8 +32,8 @@ BUCKETS: tuple[Bucket, ...] = (
     Bucket(
         "reference",
         "case author",
-        "The reference is missing, failed, or gave no golden for a buffer that the kernel wrote.",
-        "Mend the reference: it must return one tensor for every buffer the kernel writes.",
+        "The reference is missing, failed, gave no golden for what the kernel wrote, or the kernel writes nothing.",
+        "Mend the reference: it must return one tensor for every buffer the kernel writes, of one or more.",
     ),
     Bucket(
         "frontend",

@@ -15,6 +15,7 @@ from harness.cases.evidence import Evidence
 from harness.cases.options import RunOptions
 from harness.errors import UsageError
 from harness.targets import run_case
+from harness.verdicts import classify
 
 
 @triton.jit
@@ -44,6 +45,17 @@ def beyond(out, x):
 def ends_too_early(out, x, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out + at, tl.load(x + at, at < n), at < n - 1)
+
+
+@triton.jit
+def only_reads(out, x, n):
+    tl.load(x)
+
+
+@triton.jit
+def may_write(out, x, n):
+    for _ in range(n):
+        tl.store(out, tl.load(x))
 
 
 @triton.jit
@@ -90,6 +102,16 @@ def two_launches(n: int) -> KernelCase:
         lambda x: {"middle": x * 2, "out": x * 6},
         then=[Launch(triple, (1,), {"middle": middle, "out": out, **sizes})],
     )
+
+
+@case(kernel=[only_reads], n=[0])
+def stores_nowhere(kernel: Any, n: int) -> KernelCase:
+    return KernelCase(kernel, (2,), {"out": empty(4), "x": Buffer(4), "n": n}, lambda out: {"out": out})
+
+
+@case(n=[0])
+def stores_in_no_turn(n: int) -> KernelCase:
+    return stores_nowhere.build(may_write, n)
 
 
 @case(n=[5])
@@ -152,6 +174,16 @@ def test_an_element_that_no_program_wrote_is_still_poison():
     assert mismatch is not None
     assert (mismatch.wrong, mismatch.first_index, mismatch.writers) == (1, (39,), ())
     assert mismatch.error_shape.startswith("still poison")
+
+
+def test_a_kernel_without_a_store_proves_nothing_where_nothing_is_to_change():
+    verdict = classify(_run(stores_nowhere)[0])
+    assert (verdict.outcome, verdict.bucket, verdict.stage) == ("fail", "reference", "compare")
+    assert verdict.summary.startswith(f"{stores_nowhere.where}: no launch stores to any buffer")
+
+
+def test_a_store_that_was_rightly_not_executed_is_a_pass():
+    assert classify(_run(stores_in_no_turn)[0]).outcome == "pass"
 
 
 def test_launches_run_in_order_over_the_same_buffers():
