@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 
-from harness.cases.evidence import Verdict
+from harness.cases.evidence import BufferEvidence, Evidence, Verdict
 from harness.verdicts.buckets import bucket_named
+
+# Ops that add up terms, whose number a case states; an atomic where it adds floats.
+_SUMS = re.compile(r"tt\.(dot|dot_scaled|reduce|scan)|tt\.atomic_rmw fadd .*")
+# Errors of up to so many ulp in so many of the elements, at places that nothing but chance chose.
+_SMALL = ("0", "1", "2", "3-4", "5-8", "9-16", "17-64")
+_MOST = 0.9
+_BY_CHANCE = ("one element", "scattered", "everything")
+_STATE_THE_SUM = (
+    "The errors are as small as those of the order in which a sum is made: if an element adds up K terms, give"
+    " KernelCase reduction=K (docs/goldens.md). If not: "
+)
 
 # Where no pass runs at all.
 _WITHOUT_PASSES = "ttir"
@@ -18,10 +30,25 @@ def next_step(verdict: Verdict) -> str:
     if on_pipeline and _pass_to_blame(verdict):
         command = shlex.join(["harness", "bisect", verdict.case, "--target", verdict.target])
         return f"See what the pass does to it: {command}"
+    hint = _STATE_THE_SUM if bucket.name == "wrong-values" and _differs_as_sums_do(verdict.evidence) else ""
     # On a pipeline, what is wrong and no pass's doing was so before the first of them.
     if on_pipeline or verdict.target == _WITHOUT_PASSES:
-        return bucket.without_passes or bucket.next_step
-    return bucket.next_step
+        return hint + (bucket.without_passes or bucket.next_step)
+    return hint + bucket.next_step
+
+
+def _differs_as_sums_do(evidence: Evidence) -> bool:
+    """Whether the kernel adds up terms, and every wrong buffer is off by little, here and there."""
+    ops = [*evidence.operations, *(f"tt.atomic_rmw {one}" for one in evidence.operations.get("tt.atomic_rmw", ()))]
+    wrong = [buffer for buffer in evidence.buffers if buffer.mismatch]
+    return any(_SUMS.fullmatch(op) for op in ops) and all(_is_off_by_little(buffer) for buffer in wrong)
+
+
+def _is_off_by_little(buffer: BufferEvidence) -> bool:
+    counts = buffer.ulp_histogram  # none of integers, whose sums are exact
+    small = sum(counts.get(label, 0) for label in _SMALL)
+    by_chance = buffer.mismatch is not None and buffer.mismatch.error_shape in _BY_CHANCE
+    return by_chance and "nan" not in counts and small > _MOST * sum(counts.values())
 
 
 def _pass_to_blame(verdict: Verdict) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.cases.evidence import Evidence, Failure, StageEvidence
+from harness.cases.evidence import BufferEvidence, Evidence, Failure, Mismatch, StageEvidence
 from harness.reports import failure_text
 from harness.verdicts import BUCKETS, classify
 from harness.verdicts.next_step import next_step
@@ -42,3 +42,29 @@ def test_a_pass_to_blame_is_looked_at_by_a_command(kind, stage, changed_by):
 def test_what_no_pass_did_is_not_bisected():
     for kind, stage in (("OutOfBounds", "simulate"), ("FrontendError", "frontend")):
         assert "bisect" not in next_step(verdict("cuda:90", kind, stage))
+
+
+def values_off(histogram: dict[str, int], shape: str, operations: dict[str, list[str]]) -> Evidence:
+    mismatch = Mismatch(3, 100, (4,), "1.0000002", "1.0", 2e-7, 2e-7, 20.0, shape)
+    buffer = BufferEvidence("c", "fp32", (100,), "out", True, ulp_histogram=histogram, mismatch=mismatch)
+    return Evidence("k/a.py::a[npu-1]", "npu", "compare", buffers=[buffer], operations=operations)
+
+
+def test_a_sum_off_by_little_may_lack_its_number_of_terms():
+    evidence = values_off({"0": 60, "1": 35, "9-16": 3, "65-1024": 2}, "scattered", {"tt.dot": ["f16"]})
+    assert "reduction=K" in next_step(classify(evidence))
+
+
+@pytest.mark.parametrize(
+    ("histogram", "shape", "operations"),
+    [
+        ({"0": 97, "more": 3}, "tail of each row (from 97 of 100)", {"tt.dot": []}),
+        ({"0": 10, "more": 90}, "everything", {"tt.dot": []}),
+        ({"0": 99, "nan": 1}, "one element", {"tt.reduce": []}),
+        ({"0": 97, "1": 3}, "scattered", {"math.exp": ["f32"]}),
+        ({"0": 97, "1": 3}, "scattered", {"tt.atomic_rmw": ["add i32"]}),
+        ({}, "scattered", {"tt.reduce": ["i32"]}),
+    ],
+)
+def test_what_is_no_error_of_a_sum_has_no_such_advice(histogram, shape, operations):
+    assert "reduction=K" not in next_step(classify(values_off(histogram, shape, operations)))
