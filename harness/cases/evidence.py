@@ -181,6 +181,12 @@ class Evidence:
     stages: list[StageEvidence] = field(default_factory=list)  # of a target that runs every stage of a pipeline
     changed_by: str = ""  # the pass after which buffers, or what the checks find, were wrong first
 
+    @property
+    def is_clean(self) -> bool:
+        """Nothing in it is anything but a pass."""
+        wrong = any(buffer.mismatch for buffer in self.buffers) or any(one.verdict == "differs" for one in self.stages)
+        return not (wrong or self.findings or self.failure or self.changed_by)
+
 
 @dataclass(frozen=True)
 class Verdict:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harness.cases.evidence import Evidence
 from harness.cases.location import SourceLocation
 from harness.cases.options import RunOptions
 
@@ -12,7 +13,7 @@ RUNNER = "harness.targets:run_case"
 
 @dataclass(frozen=True)
 class CaseRequest:
-    """One case to run in a process of its own.
+    """One case to run in a process apart.
 
     file, name, parameter_id  find the case: the file is imported in that process
     runner  "module:function", called with (instance, node id, target, options, enter_stage); gives Evidence.
@@ -53,7 +54,7 @@ class NotReady:
 
 @dataclass(frozen=True)
 class Spawn:
-    """Fork a child that serves the socket sent along: one case, or the collection when `request` is None.
+    """Fork a child that serves the socket sent along: a case, or the collection when `request` is None.
 
     stdout, stderr   files that the child's output goes to
     """
@@ -95,6 +96,14 @@ class Ended:
     status: int
     peak_memory: int
     oom_kills: int
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A case ran to its end. `reusable`: the process waits for another case of the file, and is as good as new."""
+
+    evidence: Evidence
+    reusable: bool
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,11 @@ class Child:
     stderr: Path
     ended: Ended | None = None
 
+    def forget_output(self) -> None:
+        """What it writes from now on is another case's."""
+        for path in (self.stdout, self.stderr):
+            os.truncate(path, 0)
+
     def close(self) -> None:
         self.job.close()
         for path in (self.stdout, self.stderr):

@@ -1,14 +1,21 @@
-"""Runs each case in a process of its own, so that whatever happens in it costs that case alone."""
+"""Runs each case in a process apart, so that whatever happens in it costs that case alone.
+
+A fork costs about what a small case does, so that cases of one file, run one after another, share a process while
+they pass and leave nothing behind. Whatever does not pass in such a process is run again in one of its own, and that
+run is what counts: no failure depends on which cases ran before.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import select
+import shutil
 import signal
+import socket
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +24,7 @@ from harness.cases.loading import CaseSummary
 from harness.cases.location import SourceLocation
 from harness.errors import CaseError, EnvironmentFailed, HarnessError
 from harness.isolation import wire
-from harness.isolation.messages import CaseRequest, Ended, Stage
+from harness.isolation.messages import CaseRequest, Ended, Finished, Stage
 from harness.isolation.process import PRELOAD, Child, Zygote, ZygoteDied, tail
 
 # How long a process that has given its result may take to end.
@@ -35,6 +42,7 @@ class IsolatedRunner:
         self._preload = preload
         self._zygote: Zygote | None = None
         self._collector: Child | None = None
+        self._idle: _Idle | None = None
         self._unready: EnvironmentFailed | None = None
 
     def run(self, request: CaseRequest, timeout: float) -> Evidence:
@@ -42,15 +50,51 @@ class IsolatedRunner:
 
         Raises EnvironmentFailed when no process for it can be started.
         """
-        zygote, child = self._spawn(request)
+        return self._run_in_used_process(request, timeout) or self._run_in_new_process(request, timeout)
+
+    def _run_in_used_process(self, request: CaseRequest, timeout: float) -> Evidence | None:
+        """The evidence of a pass; None where no process waits for such a case, or the case does not pass in it."""
+        idle = self._take_idle(request)
+        if idle is None:
+            return None
         try:
-            return self._watch(zygote, child, request, timeout)
+            idle.begin(request)
+        except OSError:  # something ended it while it waited
+            idle.child.close()
+            return None
+        evidence = self._finish(idle.zygote, idle.child, request, timeout)
+        if evidence.is_clean:
+            return evidence
+        shutil.rmtree(request.options.artifacts, ignore_errors=True)
+        return None
+
+    def _run_in_new_process(self, request: CaseRequest, timeout: float) -> Evidence:
+        zygote, child = self._spawn(request)
+        return self._finish(zygote, child, request, timeout)
+
+    def _finish(self, zygote: Zygote, child: Child, request: CaseRequest, timeout: float) -> Evidence:
+        """Watches the case to its end, and keeps the process if that can run another one."""
+        keep = False
+        try:
+            evidence, keep = self._watch(zygote, child, request, timeout)
         except BaseException:
             # Ctrl-C among them: the child is in an unknown state, and so is what we know of the zygote.
             self.close()
             raise
         finally:
-            child.close()
+            if not keep:
+                child.close()
+        if keep:
+            self._idle = _Idle(zygote, child, request)
+        return evidence
+
+    def _take_idle(self, request: CaseRequest) -> _Idle | None:
+        """The process that waits for a case, if it is for one like this; any other is let go."""
+        idle, self._idle = self._idle, None
+        if idle is None or idle.suits(request):
+            return idle
+        idle.child.close()
+        return None
 
     def collect(self, path: Path, timeout: float) -> list[CaseSummary]:
         """The cases of a file, imported in a child: a file whose import crashes or hangs costs that file alone.
@@ -79,6 +123,9 @@ class IsolatedRunner:
     def close(self) -> None:
         """Ends every process and removes their files."""
         self.end_collection()
+        if self._idle is not None:
+            self._idle.child.close()
+            self._idle = None
         if self._zygote is not None:
             self._zygote.close()
             self._zygote = None
@@ -120,17 +167,21 @@ class IsolatedRunner:
         self.end_collection()
         return f"importing the case file {reason}"
 
-    def _watch(self, zygote: Zygote, child: Child, request: CaseRequest, timeout: float) -> Evidence:
+    def _watch(self, zygote: Zygote, child: Child, request: CaseRequest, timeout: float) -> tuple[Evidence, bool]:
+        """What the case came to, and whether its process can run another."""
         journey = _Journey(request, time.monotonic())
         deadline = journey.started + timeout
         try:
             timed_out = not _follow(zygote, child, journey, deadline)
             if timed_out:
                 zygote.kill(child)  # what it may still say is too late to count
+            if journey.evidence is not None and journey.reusable:
+                return _with_log(journey.evidence, "", tail(child.stdout)), True
             ended = zygote.wait(child, time.monotonic() + _LAST_BREATH_SECONDS)
         except ZygoteDied:
             self.close()
-            return journey.died(Failure(journey.stage, "EnvironmentFailed", "the process that runs cases died"), "")
+            failure = Failure(journey.stage, "EnvironmentFailed", "the process that runs cases died")
+            return journey.died(failure, ""), False
         if ended is None:  # not even a kill helped, or it gave its result and does not end
             self.close()
         if not timed_out:
@@ -138,10 +189,31 @@ class IsolatedRunner:
         log, output = tail(child.stderr), tail(child.stdout)
         if timed_out:
             message = f"still running after {timeout:g} s (--case-timeout), in stage {journey.stage}"
-            return journey.died(Failure(journey.stage, "Timeout", message, journey.where), log, output)
+            return journey.died(Failure(journey.stage, "Timeout", message, journey.where), log, output), False
         if journey.evidence is not None:
-            return _with_log(journey.evidence, log, output)
-        return journey.died(replace(death(journey.stage, ended), where=journey.where), log, output)
+            return _with_log(journey.evidence, log, output), False
+        return journey.died(replace(death(journey.stage, ended), where=journey.where), log, output), False
+
+
+@dataclass(frozen=True)
+class _Idle:
+    """A child that waits for another case like the one it ran."""
+
+    zygote: Zygote
+    child: Child
+    last: CaseRequest
+
+    def suits(self, request: CaseRequest) -> bool:
+        return _kind_of_case(request) == _kind_of_case(self.last)
+
+    def begin(self, request: CaseRequest) -> None:
+        """Raises OSError when the child is gone."""
+        self.child.forget_output()
+        wire.send(self.child.job, request)
+
+
+def _kind_of_case(request: CaseRequest) -> tuple[str, str, str, int]:
+    return request.file, request.runner, request.target, request.memory
 
 
 class _Journey:
@@ -153,6 +225,7 @@ class _Journey:
         self.stage = "collect"
         self.where: SourceLocation | None = None
         self.evidence: Evidence | None = None
+        self.reusable = False
         self._entered = started
         self._seconds: dict[str, float] = {}
 
@@ -160,8 +233,8 @@ class _Journey:
         if isinstance(message, Stage):
             self._leave_stage()
             self.stage, self.where = message.name, message.where
-        elif isinstance(message, Evidence):
-            self.evidence = message
+        elif isinstance(message, Finished):
+            self.evidence, self.reusable = message.evidence, message.reusable
 
     def died(self, failure: Failure, log: str, output: str = "") -> Evidence:
         """The evidence of a run that could give none itself."""
@@ -197,6 +270,8 @@ def _follow(zygote: Zygote, child: Child, journey: _Journey, deadline: float) ->
 
 
 def _wait_for_end(zygote: Zygote, child: Child, deadline: float) -> bool:
+    with contextlib.suppress(OSError):  # its end may be closed
+        child.job.shutdown(socket.SHUT_WR)  # there is no other case to wait for
     return zygote.wait(child, deadline) is not None
 
 

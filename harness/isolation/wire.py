@@ -11,6 +11,7 @@ import struct
 from typing import Any
 
 _LENGTH = struct.Struct("!Q")
+_LONGEST = 2**32  # bytes; a length read out of a text or of noise is larger
 
 
 def send(connection: socket.socket, message: Any, descriptors: tuple[int, ...] = ()) -> None:
@@ -25,8 +26,11 @@ def send(connection: socket.socket, message: Any, descriptors: tuple[int, ...] =
 
 
 def receive(connection: socket.socket) -> Any:
-    """The next message. Raises EOFError when the other end is gone, TimeoutError past the socket's timeout."""
+    """The next message. Raises EOFError when the other end is gone, TimeoutError past the socket's timeout,
+    ValueError where what arrives is no message."""
     (length,) = _LENGTH.unpack(_exactly(connection, _LENGTH.size))
+    if length > _LONGEST:
+        raise ValueError(f"no message has {length} bytes")
     return pickle.loads(_exactly(connection, length))
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -148,6 +150,34 @@ def _tell_zygote_threads(options: RunOptions) -> str:
     return str(len(os.listdir(f"/proc/{os.getppid()}/task")))
 
 
+def _tell_process(options: RunOptions) -> str:
+    return str(os.getpid())
+
+
+def _print(options: RunOptions) -> None:
+    print("said", flush=True)
+
+
+def _change_folder(options: RunOptions) -> str:
+    os.chdir("/")
+    return _tell_process(options)
+
+
+def _draw(options: RunOptions) -> str:
+    random.random()
+    return _tell_process(options)
+
+
+def _start_thread(options: RunOptions) -> str:
+    threading.Thread(target=signal.pause, daemon=True).start()
+    return _tell_process(options)
+
+
+def _leave_a_trap(options: RunOptions) -> None:
+    """What nobody can see and the next case falls over."""
+    DEEDS["trapped"] = _fail_untyped
+
+
 def _touch_toolchain(options: RunOptions) -> None:
     """A compiler that is rebuilt while the suite runs."""
     with (Path(os.environ["FAKE_TOOLCHAIN"]) / "passes.py").open("a", encoding="ascii") as file:
@@ -178,5 +208,12 @@ DEEDS: dict[str, Callable[[RunOptions], str | None]] = {
     "leave-daemon": _leave_a_daemon_behind,
     "environment": _tell_environment,
     "zygote-threads": _tell_zygote_threads,
+    "print": _print,
+    "process": _tell_process,
+    "change-folder": _change_folder,
+    "draw": _draw,
+    "start-thread": _start_thread,
+    "leave-trap": _leave_a_trap,
+    "trapped": _tell_process,
     "touch-toolchain": _touch_toolchain,
 }

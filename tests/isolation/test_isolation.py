@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -129,6 +130,53 @@ def test_processes_a_case_leaves_behind_are_killed(
     readable, _, _ = select.select([reader], [], [], 30)
     assert readable and os.read(reader, 1) == b""
     os.close(reader)
+
+
+def process_of(runner: IsolatedRunner, case_file: Path, deed: str) -> int:
+    evidence = run(runner, case_file, deed)
+    assert evidence.failure is None
+    return int(evidence.output)
+
+
+def test_cases_of_a_file_share_a_process_while_they_pass(
+    runner: IsolatedRunner, case_file: Path, tmp_path: Path
+) -> None:
+    other_file = tmp_path / "others.py"
+    other_file.write_text(CASE_FILE, encoding="ascii")
+    first = process_of(runner, case_file, "process")
+    assert process_of(runner, case_file, "process") == first
+    run(runner, case_file, "wrong")
+    second = process_of(runner, case_file, "process")
+    assert len({first, second, process_of(runner, other_file, "process")}) == 3
+
+
+@pytest.mark.parametrize("deed", ["change-folder", "draw", "start-thread"])
+def test_a_process_in_which_a_case_left_something_is_not_used_again(
+    runner: IsolatedRunner, case_file: Path, deed: str
+) -> None:
+    left = process_of(runner, case_file, deed)
+    assert process_of(runner, case_file, "process") != left
+
+
+def test_what_fails_in_a_used_process_is_judged_by_a_run_in_a_new_one(runner: IsolatedRunner, case_file: Path) -> None:
+    used = process_of(runner, case_file, "process")
+    assert run(runner, case_file, "leave-trap").failure is None
+    assert process_of(runner, case_file, "trapped") != used
+    failure = run(runner, case_file, "untyped").failure
+    assert failure is not None and failure.kind == "ValueError"
+
+
+def test_what_an_earlier_case_of_the_process_wrote_is_not_the_next_ones(
+    runner: IsolatedRunner, case_file: Path
+) -> None:
+    assert run(runner, case_file, "print").output == "said\n"
+    assert run(runner, case_file, "nothing").output == ""
+
+
+def test_a_waiting_process_that_is_killed_costs_nothing(runner: IsolatedRunner, case_file: Path) -> None:
+    waiting = process_of(runner, case_file, "process")
+    os.kill(waiting, signal.SIGKILL)
+    assert process_of(runner, case_file, "process") != waiting
 
 
 def test_each_runner_has_caches_of_its_own_and_removes_them(case_file: Path) -> None:
