@@ -21,7 +21,7 @@ INTRODUCTION = """\
 # Deliberate faults
 
 Would the harness notice? `tests/mutation` puts one fault at a time into the compiled program, the launch or the
-harness itself, runs a small case through the same chain as any other (a process of its own, the reference, the
+harness itself, runs a small case through the same chain as any other (a process apart, the reference, the
 simulator, the comparison, the verdict), and asserts the bucket; without the fault the same case must pass.
 
 This page is the output of `python -m tests.mutation`: what a user would read for each."""
