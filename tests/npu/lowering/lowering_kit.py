@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from examples import examples
 from xdsl.dialects.builtin import ModuleOp
 
 from harness.errors import Trap
-from harness.executor import Allocation, ExecutorOptions, Memory, PointerArgument, compile_module, launch
+from harness.executor import Allocation, ExecutorOptions, Memory, Plan, PointerArgument, compile_module, launch
 from harness.ir import parse_module, print_module
 from harness.npu.lowering import run_passes
 from harness.npu.machine import load_machine
@@ -26,7 +28,22 @@ PASSES = {
 }
 
 
+@dataclass(frozen=True)
+class Lowered:
+    """What to run, when its transfers may take effect, and after which pass."""
+
+    name: str
+    program: Plan
+    copies: tuple[str, ...]
+    printed: str
+
+
 def outcome(module: ModuleOp, arguments: Sequence[Any], programs: int, copies: str) -> list[bytes] | str:
+    """What `launched` says of a module."""
+    return launched(compile_module(module, "k", native=False), arguments, programs, copies)
+
+
+def launched(program: Plan, arguments: Sequence[Any], programs: int, copies: str) -> list[bytes] | str:
     """The bytes of every array after a launch on copies of them, or the kind of the trap. An argument that is a tuple
     (array, first element) points into the middle of its array."""
     memory, bound, arrays = Memory(), [], []
@@ -41,28 +58,36 @@ def outcome(module: ModuleOp, arguments: Sequence[Any], programs: int, copies: s
         bound.append(PointerArgument(place, first * array.itemsize))
     options = ExecutorOptions(copies=copies)  # type: ignore[arg-type]
     try:
-        launch(compile_module(module, "k", native=False), (programs, 1, 1), bound, memory, options)
+        launch(program, (programs, 1, 1), bound, memory, options)
     except Trap as trap:
         return type(trap).__name__
     return [array.tobytes() for array in arrays]
 
 
+# A test that has one text run with many scalars lowers it once.
+@lru_cache(maxsize=8)
+def stages(text: str, machine: str) -> tuple[Lowered, ...]:
+    """The text as it is, and after every pass."""
+    programs = [Lowered("nothing", compile_module(parse_module(text, "k"), "k", native=False), ("earliest",), text)]
+
+    def add(name: str, lowered: ModuleOp) -> None:
+        printed = print_module(lowered, locations=False)
+        program = compile_module(parse_module(printed, "k"), "k", native=False)
+        programs.append(Lowered(name, program, PASSES[name], printed))
+
+    run_passes(parse_module(text, "k"), load_machine(machine), tuple(PASSES), add)
+    return tuple(programs)
+
+
 def check(text: str, arguments: Sequence[Any], programs: int, machine: str = "tiny") -> str:
     """Compares after every pass, with transfers that take effect early and late; the text after the last pass."""
-    want = outcome(parse_module(text, "k"), arguments, programs, "earliest")
-    module = parse_module(text, "k")
-    printed = text
-
-    def compare(name: str, lowered: ModuleOp) -> None:
-        nonlocal printed
-        printed = print_module(lowered, locations=False)
-        for copies in PASSES[name]:
-            again = parse_module(printed, "k")
-            got = outcome(again, arguments, programs, copies)
-            assert got == want, f"differs after {name} ({copies}):\n{printed}\nwhich was\n{text}"
-
-    run_passes(module, load_machine(machine), tuple(PASSES), compare)
-    return printed
+    plain, *lowered = stages(text, machine)
+    want = launched(plain.program, arguments, programs, "earliest")
+    for stage in lowered:
+        for copies in stage.copies:
+            got = launched(stage.program, arguments, programs, copies)
+            assert got == want, f"differs after {stage.name} ({copies}):\n{stage.printed}\nwhich was\n{text}"
+    return lowered[-1].printed
 
 
 def ops_of(text: str) -> list[str]:
