@@ -6,14 +6,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from harness.commands.collected import check_cases
+from harness.commands.collected import check_cases, collected_cases
 from harness.commands.project import allowlist_file, last_report
 from harness.errors import UsageError
-from harness.gate import allow, disallow
+from harness.gate import Gate, allow, covering_entries, disallow
 from harness.reports import Baseline, Record, load_report
 from harness.reports.recorder import BASELINE
 from harness.reports.summary import capped
-from harness.verdicts import BUCKET_NAMES
+from harness.verdicts import bucket_named
 
 _MOST = 10  # sentences about cases that nobody named
 
@@ -32,8 +32,11 @@ def register(subcommands: Any) -> None:
     )
     removing.add_argument("node_id", metavar="NODEID")
     removing.add_argument("--reason", required=True, help="stays in the file")
-    removing.add_argument("--bucket", default="", choices=BUCKET_NAMES, metavar="BUCKET", help="it is known to fail so")
+    removing.add_argument("--bucket", default="", metavar="BUCKET", help="it is known to fail so")
     removing.add_argument("--stage", default="", help="and only in this stage")
+    removing.add_argument(
+        "--split", action="store_true", help="of a pattern's line that it is on, list the other cases by name"
+    )
     removing.set_defaults(run=run_disallow)
     for command in (adding, removing):
         command.add_argument("--allowlist", type=Path, metavar="FILE")
@@ -54,10 +57,19 @@ def run_allow(options: argparse.Namespace) -> int:
 def run_disallow(options: argparse.Namespace) -> int:
     """Raises UsageError for what is not on the list, or, to be listed with its bucket, is no case's."""
     if options.bucket:
-        check_cases([options.node_id])
+        bucket_named(options.bucket)
     allowlist = options.allowlist or allowlist_file()
-    print(disallow(allowlist, options.node_id, options.reason, options.bucket, options.stage))
+    cases = _cases_beside(allowlist, options.node_id) if options.split else None
+    if options.bucket and not (cases and options.node_id in cases):
+        check_cases([options.node_id])
+    print(disallow(allowlist, options.node_id, options.reason, options.bucket, options.stage, cases))
     return 0
+
+
+def _cases_beside(allowlist: Path, node_id: str) -> list[str] | None:
+    """Those of the patterns' lines that hold the case; None where there is no such line."""
+    entries = covering_entries(Gate.load(allowlist).entries, node_id)
+    return collected_cases(entries) if entries else None
 
 
 def _reported(options: argparse.Namespace) -> list[str]:

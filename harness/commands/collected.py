@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.commands.project import project_root
@@ -19,6 +21,7 @@ from harness.gate import Entry, check_node_id, nearest
 if TYPE_CHECKING:
     import pytest
 
+_WILD = re.compile(r"[*?]")
 _ARGUMENTS = ("--collect-only", "-q", "-n0", "-p", "no:cacheprovider")
 
 
@@ -29,18 +32,19 @@ def check_cases(node_ids: Sequence[str]) -> None:
     if not node_ids:
         return
     entries = [Entry(node_id, 0) for node_id in node_ids]
-    cases = _collected(entries)
+    cases = collected_cases(entries)
     for entry in entries:
         if not any(entry.matches(case) for case in cases):
             hint = nearest(entry.pattern, cases) or f"{len(cases)} cases are collected here; see pytest --collect-only"
             raise UsageError(f"{entry.pattern} matches no case", hint=hint)
 
 
-def _collected(entries: Sequence[Entry]) -> list[str]:
-    """The cases of the files that the entries name, or of all where one names none that is there."""
+def collected_cases(entries: Sequence[Entry]) -> list[str]:
+    """The cases of the files that the entries name, or of the folders where one names no file that is there."""
     root = project_root()
-    files = [entry.pattern.partition("::")[0] for entry in entries]
-    paths = sorted(set(files)) if all((root / file).is_file() for file in files) else []
+    paths = sorted({str(_place(entry.pattern, root)) for entry in entries})
+    if "." in paths:
+        paths = []  # pytest knows which folders there are
     targets = sorted({entry.target for entry in entries if entry.target})
     chosen = [f"--target={','.join(targets)}"] if targets else []
     command = [sys.executable, "-m", __name__, *_ARGUMENTS, *chosen, *paths]
@@ -50,6 +54,16 @@ def _collected(entries: Sequence[Entry]) -> list[str]:
     except (ValueError, IndexError):
         said = [line for line in ran.stderr.splitlines() if line.strip()] or ["it said nothing"]
         raise UsageError(f"pytest cannot collect the cases here: {said[-1].removeprefix('ERROR: ')}") from None
+
+
+def _place(pattern: str, root: Path) -> Path:
+    """The file that holds all that the pattern matches, else the nearest folder that does, from the root on."""
+    literal = _WILD.split(pattern)[0]
+    file, ends, _ = literal.partition("::")
+    if (root / file).is_file() and (ends or literal == pattern):
+        return Path(file)
+    folder = Path(file.rpartition("/")[0])
+    return next(one for one in (folder, *folder.parents) if (root / one).is_dir())
 
 
 @dataclass

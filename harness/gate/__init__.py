@@ -7,7 +7,7 @@ result = gate.check(verdicts, scope, strict=False)      # GateResult; exit non-z
 """
 
 from harness.gate.allowlist import Entry, KnownFailure
-from harness.gate.edit import allow, check_node_id, disallow, nearest
+from harness.gate.edit import allow, check_node_id, covering_entries, disallow, nearest
 from harness.gate.gate import PROBLEM_KINDS, Gate, GateResult, Problem, Scope
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Scope",
     "allow",
     "check_node_id",
+    "covering_entries",
     "disallow",
     "nearest",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 
 from harness.errors import UsageError
@@ -174,9 +175,22 @@ BUCKETS: tuple[Bucket, ...] = (
 _BY_NAME = {bucket.name: bucket for bucket in BUCKETS}
 BUCKET_NAMES: tuple[str, ...] = tuple(_BY_NAME)
 
+# What people say for some of them.
+_COMMONLY = {
+    **dict.fromkeys(("hang", "hung", "deadline"), "timeout"),
+    **dict.fromkeys(("mismatch", "miscompile", "values"), "wrong-values"),
+    **dict.fromkeys(("crash", "segfault", "assertion"), "compiler-crash"),
+    **dict.fromkeys(("oom", "memory"), "out-of-memory"),
+    **dict.fromkeys(("bounds", "out-of-bounds"), "trap-out-of-bounds"),
+    **dict.fromkeys(("trap", "deadlock", "misaligned"), "trap-other"),
+}
+
 
 def bucket_named(name: str) -> Bucket:
-    """The bucket called `name`. Raises UsageError, listing the known names."""
+    """The bucket called `name`. Raises UsageError, with the nearest known name, else all of them."""
     if name in _BY_NAME:
         return _BY_NAME[name]
-    raise UsageError(f"no bucket is called {name!r}", hint=f"one of: {', '.join(BUCKET_NAMES)}")
+    near = difflib.get_close_matches(name, (*BUCKET_NAMES, *_COMMONLY), n=1)
+    meant = [_COMMONLY.get(one, one) for one in near]
+    hint = f"did you mean {meant[0]!r}?" if meant else f"one of: {', '.join(BUCKET_NAMES)}"
+    raise UsageError(f"no bucket is called {name!r}", hint=hint)
