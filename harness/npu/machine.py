@@ -340,14 +340,28 @@ class _Source:
 
     def line(self, section: str, key: str) -> SourceLocation:
         """Of the key, else of its section, else the file's first."""
+        whole = _dotted(section, key)
         found, current = 1, ""
         for number, text in enumerate(self._lines, 1):
-            if header := re.match(r"\s*\[\s*([\w.\"-]+)\s*\]", text):
-                current = header[1]
-                found = number if current in (section, f"{section}.{key}".lstrip(".")) else found
-            elif current == section and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[.=]", text):
-                return SourceLocation(self.path, number)
+            if header := _HEADER.match(text):
+                current = _unquoted(header[1])
+                found = number if current in (section, whole) and current else found
+            elif named := _KEY.match(text):
+                name = _dotted(current, _unquoted(named[1]))
+                if name == whole or (name.startswith(f"{whole}.") and not current.startswith(whole)):
+                    return SourceLocation(self.path, number)
+                # An inline table is on its section's line.
+                found = number if name == section and section else found
         return SourceLocation(self.path, found)
+
+
+# [section], [[section]], and what stands before a key's "=".
+_HEADER = re.compile(r"""\s*\[{1,2}\s*([\w."'\s-]+?)\s*\]""")
+_KEY = re.compile(r"""\s*([\w."'\s-]+?)\s*=""")
+
+
+def _unquoted(key: str) -> str:
+    return re.sub(r"""["'\s]""", "", key)
 
 
 def _with_base(source: _Source, seen: tuple[str, ...]) -> dict[str, Any]:
@@ -394,7 +408,8 @@ def _value(hint: Any, value: Any, source: _Source, section: str, key: str) -> An
     """The value of a field: a section's record, or what its rule, in the field's type, lets through."""
     if dataclasses.is_dataclass(hint):
         if not isinstance(value, dict):
-            raise UsageError(f"{key} must be a section, not {_kind(value)}", source.line(section, key))
+            what = f"{key} must be a section, not {_kind(value)}"
+            raise UsageError(what, source.line(section, key), hint=f"its header is [{key}]")
         return _record(cast("type[Any]", hint), value, source, key)
     rule: _Rule = hint.__metadata__[0]
     if fault := rule.fault(value):
@@ -418,9 +433,20 @@ def _dotted(section: str, key: str) -> str:
 
 
 def _kind(value: object) -> str:
-    names = {bool: "a truth value", int: "a whole number", float: "a number with a point", str: "text"}
-    names |= {list: "a list", dict: "a table"}
-    return names.get(type(value), type(value).__name__)
+    """What the value is, as its author would say, and the value where it is short."""
+    if isinstance(value, bool):
+        return f"a truth value ({str(value).lower()})"
+    if isinstance(value, list):
+        return "a list of sections ([[...]])" if value and all(isinstance(one, dict) for one in value) else "a list"
+    if isinstance(value, dict):
+        return "a table with no entry" if not value else "a table"
+    names: dict[type, str] = {int: "a whole number", float: "a number with decimals", str: "text in quotes"}
+    return f"{names.get(type(value), 'a date or time')} ({_shortened(value)})"
+
+
+def _shortened(value: object, most: int = 40) -> str:
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def _meant(name: object, known: Iterable[str]) -> str:
