@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -35,18 +38,20 @@ _COMMENT_COLUMN = 96
 
 
 def disassemble(program: Program) -> str:
-    """The whole program, its targets as line numbers."""
+    """The whole program, its targets as line numbers; the kernel's files are named once and by their last part after."""
+    names = _short_names(program)
     lines = [
         f"program {program.name} for {program.machine}: {program.lanes} lanes, "
         f"{program.scratchpad} bytes a lane, {program.uniform} uniform bytes, {program.registers} registers",
         f"arguments {', '.join(program.arguments) or 'none'}",
     ]
+    lines += [f"{name} is {_from_here(file)}" for file, name in names.items() if name != _from_here(file)]
     lines += [f"combiner {number}: {text}" for number, text in enumerate(map(_combiner(program), program.combiners))]
     targets = {target for instruction in program.instructions for target in _targets(instruction)}
     for pc in range(len(program.instructions)):
         if pc in targets:
             lines.append(f"@{pc}:")
-        lines.append(_line(program, pc))
+        lines.append(_line(program, pc, names))
     return "\n".join(lines) + "\n"
 
 
@@ -55,12 +60,26 @@ def instruction_text(program: Program, pc: int) -> str:
     return _instruction(program, program.instructions[pc])
 
 
-def _line(program: Program, pc: int) -> str:
+def _short_names(program: Program) -> dict[str, str]:
+    """The last part of each file's path, for those that share it with no other."""
+    files = dict.fromkeys(origin.where.file for origin in program.origins if origin and origin.where)
+    shared = Counter(Path(file).name for file in files)
+    return {file: Path(file).name if shared[Path(file).name] == 1 else _from_here(file) for file in files}
+
+
+def _from_here(file: str) -> str:
+    """Relative to the working directory where the file is below it."""
+    here = Path.cwd()
+    return str(Path(file).relative_to(here)) if Path(file).is_relative_to(here) else file
+
+
+def _line(program: Program, pc: int, names: Mapping[str, str]) -> str:
     origin = program.origins[pc] if pc < len(program.origins) else None
     text = f"{pc:5}  {instruction_text(program, pc)}"
     if origin is None:
         return text
-    place = "" if origin.where is None else f"{origin.where}  "
+    where = origin.where and replace(origin.where, file=names[origin.where.file])
+    place = "" if where is None else f"{where}  "
     return f"{text:<{_COMMENT_COLUMN}} ; {place}{origin.op}"
 
 

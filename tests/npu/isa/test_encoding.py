@@ -155,3 +155,15 @@ def test_the_disassembly_shows_operands_line_and_op():
     text = disassemble(small_program())
     assert re.search(r"^ +0  f32\[8\*\]@0x0/1 = copy 1.0:f32 +; k.py:3:5  tt.splat$", text, re.MULTILINE)
     assert text.startswith("program k for tiny: 8 lanes")
+
+
+def test_the_disassembly_names_a_file_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    program = small_program()
+    for file, shown in ((tmp_path / "k" / "a.py", "k/a.py"), ("/elsewhere/a.py", "/elsewhere/a.py")):
+        origins = tuple(
+            dataclasses.replace(one, where=SourceLocation(str(file), 3, 5)) for one in program.origins if one
+        )
+        text = disassemble(dataclasses.replace(program, origins=list(origins)))
+        assert text.splitlines()[2] == f"a.py is {shown}"
+        assert "; a.py:3:5  tt.splat" in text and text.count(shown) == 1
