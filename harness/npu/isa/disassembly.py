@@ -38,7 +38,7 @@ _COMMENT_COLUMN = 96
 
 
 def disassemble(program: Program) -> str:
-    """The whole program, its targets as line numbers; the kernel's files are named once and by their last part after."""
+    """The whole program, its targets as line numbers. A file of the kernel is named once, then by its last part."""
     names = _short_names(program)
     lines = [
         f"program {program.name} for {program.machine}: {program.lanes} lanes, "
