@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from harness.cases.evidence import Finding
+from harness.cases.location import SourceLocation
 from harness.executor.memory import Allocation
 
 
@@ -47,6 +48,7 @@ class ExecutorOptions:
             "latest", at the wait that completes them. A kernel whose result depends on it has a race
     probe    told of every value that an `npu.probe` shows: its number, the numbers of the programs (x fastest), and
              the values, (P, *extents)
+    in_loop  told now and then of the line of a loop that goes on and on, so that a hang has one
     max_turns  turns that programs which wait for one another may take, all together, before one must finish
     """
 
@@ -59,6 +61,7 @@ class ExecutorOptions:
     native: bool = True
     native_elements: int = 1 << 20
     probe: Callable[[int, np.ndarray, np.ndarray], None] | None = None
+    in_loop: Callable[[SourceLocation], None] | None = None
 
 
 @dataclass
@@ -82,6 +85,15 @@ class LaunchResult:
         """Takes a finding, unless there is one of its kind about the buffer and the two lines already."""
         if finding.key not in {one.key for one in self.findings}:
             self.findings.append(finding)
+
+
+# A loop of so many turns is told of, and again whenever it has made twice as many.
+_MANY_TURNS = 1 << 12
+
+
+def is_to_be_told(turns: int) -> bool:
+    """Whether `ExecutorOptions.in_loop` hears of a loop now."""
+    return turns & (turns - 1) == 0 and turns >= _MANY_TURNS
 
 
 Argument = PointerArgument | DescriptorArgument | int | float | bool

@@ -7,14 +7,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from harness.errors import Deadlock
-from harness.executor.api import ExecutorOptions, LaunchResult
+from harness.executor.api import ExecutorOptions, LaunchResult, is_to_be_told
 from harness.executor.local import LocalState, program_numbers
 from harness.executor.memory import Memory
 from harness.executor.pool import Pool
 from harness.executor.products import Strip
+from harness.ir import source_location
 from harness.semantics.types import Array
 
 if TYPE_CHECKING:
+    from xdsl.ir import Operation
+
     from harness.executor.checks import Shadow
 
 
@@ -117,9 +120,13 @@ class Context:
         """Where the slices of K go that one load makes."""
         return self.strips.setdefault(id(access), Strip())
 
-    def count_step(self) -> None:
-        """One loop iteration went by. Raises Deadlock when the watchdog's budget is spent."""
+    def count_step(self, loop: Operation | None = None) -> None:
+        """One iteration of that loop went by. Raises Deadlock when the watchdog's budget is spent."""
         self.steps += 1
+        if self.options.in_loop is not None and loop is not None and is_to_be_told(self.steps):
+            where = source_location(loop)
+            if where is not None:
+                self.options.in_loop(where)
         if self.steps > self.options.max_steps:
             raise Deadlock(
                 f"a loop ran more than {self.options.max_steps} iterations",

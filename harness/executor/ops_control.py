@@ -122,7 +122,7 @@ def _for(planner: Planner, operation: Operation) -> Step:
     def _uniform(context: Context, frame: Frame, count: int, values: list[Any]) -> list[Any]:
         start, by = frame[lower], frame[step]
         for trip in range(count):
-            context.count_step()
+            context.count_step(operation)
             frame[induction] = (start + by * dtype.type(trip)).astype(dtype, copy=False)
             _assign(frame, carried, values)
             body.run(context, frame)
@@ -146,7 +146,7 @@ def _for(planner: Planner, operation: Operation) -> Step:
                 inner = sub_frame(inner, body.free, staying)
                 alive, counts, here = alive[staying], counts[staying], here.subset(staying)
                 continue
-            here.count_step()
+            here.count_step(operation)
             inner[induction] = (start[alive] + by[alive] * dtype.type(trip)).astype(dtype, copy=False)
             _assign(inner, carried, values)
             body.run(here, inner)
@@ -189,7 +189,7 @@ def _while(planner: Planner, operation: Operation) -> Step:
                 results = [narrowed(value, staying) for value in results]
                 inner = sub_frame(inner, free, staying)
                 alive, here = alive[staying], here.subset(staying)
-            here.count_step()
+            here.count_step(operation)
             _assign(inner, after.arguments, results)
             after.run(here, inner)
             before_turn, values = values, _yielded(after, inner)

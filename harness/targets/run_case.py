@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from harness.cases.allocate import Allocated, DescribedTensor, Snapshot, allocate
 from harness.cases.evidence import BufferEvidence, Evidence
 from harness.cases.kernel_case import CaseInstance, KernelCase, Launch
+from harness.cases.location import SourceLocation
 from harness.cases.options import Checks, RunOptions
 from harness.errors import CaseError
 from harness.executor.api import ExecutorOptions
@@ -69,6 +71,7 @@ class _Run:
     kernel: Any = None  # the one being launched
     irs: dict[str, Callable[[], str]] = field(default_factory=dict)
     stage_began: float = 0.0
+    telling: Lock = field(default_factory=Lock)
 
     def run(self) -> Evidence:
         self._enter("collect")
@@ -110,7 +113,7 @@ class _Run:
 
     def _launch_all(self, checks: Checks) -> list[LaunchOutcome]:
         assert self.case is not None and self.allocated is not None
-        executor = ExecutorOptions(checks=checks, threads=self.options.threads)
+        executor = ExecutorOptions(checks=checks, threads=self.options.threads, in_loop=self._in_loop)
         context = RunContext(self.allocated, executor, self._enter, self._keep_ir, self.options)
         outcomes = []
         with self.target.open(context) as launch:
@@ -179,6 +182,10 @@ class _Run:
         self.evidence.stage = stage
         self.tell(stage)
 
+    def _in_loop(self, where: SourceLocation) -> None:
+        with self.telling:  # programs may run on threads
+            self.tell(self.evidence.stage, where)
+
     def _clock(self) -> None:
         """Adds the time since the last call to the stage that is ending."""
         now = time.perf_counter()
@@ -244,5 +251,5 @@ def _name_writers(buffer: BufferEvidence, named: BufferEvidence) -> BufferEviden
     return replace(buffer, mismatch=replace(buffer.mismatch, writers=named.mismatch.writers))
 
 
-def _ignore(stage: str) -> None:
+def _ignore(stage: str, where: SourceLocation | None = None) -> None:
     """Nobody asked."""

@@ -13,7 +13,8 @@ from harness.cases.options import RunOptions
 from harness.executor.api import ExecutorOptions
 from harness.goldens import Writers
 
-EnterStage = Callable[[str], None]
+# Called with each stage as it begins; in a loop that goes on and on also with the stage and the loop's line.
+EnterStage = Callable[..., None]
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,14 @@ def may_write(out, x, n):
 
 
 @triton.jit
+def counts_up(out, n):
+    count = 0
+    while count < n:
+        count += 1
+    tl.store(out, count)
+
+
+@triton.jit
 def tells(out, n):
     tl.device_print("n is", n)
     tl.store(out, n)
@@ -112,6 +120,11 @@ def stores_nowhere(kernel: Any, n: int) -> KernelCase:
 @case(n=[0])
 def stores_in_no_turn(n: int) -> KernelCase:
     return stores_nowhere.build(may_write, n)
+
+
+@case(n=[5000])
+def counting(n: int) -> KernelCase:
+    return KernelCase(counts_up, (1,), {"out": empty(1, "int32"), "n": n}, lambda: {"out": torch.tensor([n])})
 
 
 @case(n=[5])
@@ -194,6 +207,15 @@ def test_launches_run_in_order_over_the_same_buffers():
         "x": ("in", None),
         "out": ("out", None),
     }
+
+
+@pytest.mark.parametrize("machine", ["", "default"])
+def test_a_loop_that_goes_on_is_told_with_its_line_so_that_a_hang_has_one(machine: str):
+    (instance,) = counting.instances()
+    heard: list[Any] = []
+    run_case(instance, "f.py::c", "npu", RunOptions(machine=machine), lambda stage, where=None: heard.append(where))
+    lines = {where.line - counts_up.starting_line_number for where in heard if where}
+    assert lines and lines <= {3, 4}  # `while`, or what the turn ends with
 
 
 def test_what_a_kernel_prints_is_in_the_evidence(capsys: pytest.CaptureFixture[str]):

@@ -5,11 +5,13 @@ Programs at the lowest instruction go first, so that the ways of structured code
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from harness.cases.location import SourceLocation
 from harness.errors import Deadlock, HarnessError, IllegalInstruction, Trap
+from harness.executor.api import is_to_be_told
 from harness.executor.context import Context
 from harness.npu.simulator.executable import Block, Executable
 from harness.npu.simulator.state import State, joined
@@ -118,10 +120,20 @@ def _count(state: State, pc: int, taken: Array) -> None:
     counts[pc] = (before[0] + went, before[1] + programs - went)
 
 
+def _tell(executable: Executable, number: int, in_loop: Callable[[SourceLocation], None]) -> None:
+    """The line of the jump that closes the loop."""
+    pc, origins = executable.blocks[number].end_pc, executable.program.origins
+    where = origins[pc].where if pc < len(origins) else None
+    if where is not None:
+        in_loop(where)
+
+
 def _arrival(executable: Executable, target: int, number: int, state: State) -> Way:
     """Counts the trips of loops."""
     if target <= number:
         state.steps += 1
+        if state.context.options.in_loop is not None and is_to_be_told(state.steps):
+            _tell(executable, number, state.context.options.in_loop)
         if state.steps > state.context.options.max_steps:
             raise Deadlock(
                 f"a loop ran more than {state.context.options.max_steps} iterations",
