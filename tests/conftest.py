@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
+
+import pytest
 from examples import ALL, SUPPRESSED
 from hypothesis import settings
+
+from harness.verdicts import fingerprint
 
 
 def pytest_configure() -> None:
@@ -15,3 +20,14 @@ def pytest_configure() -> None:
     # `--hypothesis-profile=thorough`, or `default`, which explores with new examples: hypothesis's own plugin
     # applies it after this.
     settings.load_profile("steady")
+
+
+@pytest.fixture(scope="session")
+def _packages():
+    return cache(fingerprint._package)
+
+
+@pytest.fixture
+def one_toolchain(_packages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs inside this process, none of which changes the toolchain, read it once between them."""
+    monkeypatch.setattr(fingerprint, "_package", _packages)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tiny_kernel
 
 from benchmarks.benchmark import Benchmark, Located
 from benchmarks.measure import Plan, measure
-from benchmarks.processes import worker_environment
+from benchmarks.processes import Worker, worker_environment
 from benchmarks.sides import SIDES, Check, Setting, WrongResult, first_programs
 from harness.cases.allocate import allocate
 
@@ -19,8 +21,35 @@ def _ignore(line: str) -> None:
     """Progress is for people."""
 
 
+class Here:
+    """A worker without a process, which costs its start."""
+
+    def __init__(self, located: Located, side: str, threads: int, scale: int = 1, machine: str = "") -> None:
+        self._side = side
+        self._setting = Setting(located.benchmark, scale, threads, machine)
+
+    def __enter__(self) -> Here:
+        with ExitStack() as stack:
+            self.sample = stack.enter_context(SIDES[self._side].open(self._setting))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._stack.close()
+
+    def ready(self) -> dict[str, Any]:
+        return {"grid": self._setting.benchmark.case(1).grid}
+
+
+def worker(located: Located, side: str, threads: int, scale: int = 1, machine: str = "") -> Worker | Here:
+    """In a process where the side cannot do without: Triton is the interpreter from its import on."""
+    kind = Worker if side == "interpreter" else Here
+    return kind(located, side, threads, scale, machine)
+
+
 def test_every_side_of_a_kernel_is_checked_and_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("benchmarks.measure.Worker", worker)
     row = measure(Located("tiny_kernel", tiny_kernel.TINY), Plan(repeat=1), _ignore)
     assert row.error == ""
     assert row.grid == (4,)

@@ -44,6 +44,13 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def quick(monkeypatch):
+    """A pytest that collects has the plugin under test alone: others cost every one of them their start."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p xdist -p harness.pytest_plugin")
+
+
+@pytest.fixture
 def report(here):
     def record(*cases: str, folder: str = ".harness/report", passed: Sequence[str] = ()):
         recorder = Recorder.start(here / folder, RunInfo(("pytest",), ("npu",)), Fingerprint)
@@ -125,6 +132,7 @@ def test_a_users_mistake_is_one_sentence_and_status_2(report, here, capsys, argu
     assert error.startswith("harness: ") and said in error and error.count("\n") == 1
 
 
+@pytest.mark.usefixtures("quick")
 def test_allow_and_disallow_edit_the_file(here, capsys):
     assert main(["allow", A, B]) == 0
     assert main(["disallow", A, "--reason", "broken by #7"]) == 0
@@ -133,6 +141,7 @@ def test_allow_and_disallow_edit_the_file(here, capsys):
     assert "taken off" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("quick")
 def test_the_line_of_a_pattern_is_split_by_the_cases_that_there_are(here, capsys):
     (here / "k/a.py").write_text((here / "k/a.py").read_text().replace("[1]", "[1, 2, 3]"))
     (here / "allowlist.txt").write_text("k/a.py::*[npu*\n")
@@ -146,6 +155,7 @@ def test_the_line_of_a_pattern_is_split_by_the_cases_that_there_are(here, capsys
     ]
 
 
+@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("node_id", ["k/sub/a.py::a[npu-1]", "k/sub/a.py::*", "k/sub/*[npu*", "k/sub/aa.py::a[npu-1]"])
 def test_only_the_files_that_an_id_can_be_of_are_collected(here, node_id):
     (here / "k/sub").mkdir()
@@ -155,6 +165,7 @@ def test_only_the_files_that_an_id_can_be_of_are_collected(here, node_id):
     assert not (here / "imported").exists()
 
 
+@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -83,7 +83,7 @@ class Suite:
 
 
 @pytest.fixture
-def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Suite:
+def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, one_toolchain: None) -> Suite:
     return Suite(pytester, monkeypatch)
 
 
