@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ REGRESSIONS = HERE.parents[1] / "coverage_kernels" / "regressions"
 VERSION = tuple(map(int, triton.__version__.split(".")[:2]))
 
 
+@cache
 def bisected(path: Path, name: str, target: str, number: int = 0) -> Bisection:
     template = {template.name: template for template in load_templates(path)}[name]
     return bisect_case(template.instances()[number], target)

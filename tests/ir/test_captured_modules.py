@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from examples import ALL, share_of
 from ir_structure import facts
 
 from harness.bisect.capture import capturing, gpu_target
@@ -48,6 +49,6 @@ def test_round_trip(name: str, target: str, tmp_path: Path, monkeypatch: pytest.
     assert captures
     texts = list(dict.fromkeys(stage.text for capture in captures for stage in capture.stages))
     assert len(texts) > 2
-    for text in [*texts[:-1:5], texts[-1]]:
+    for text in [*texts[: -1 : ALL // share_of(20)], texts[-1]]:
         module = parse_module(text, "captured")
         assert facts(parse_module(print_module(module), "printed")) == facts(module)

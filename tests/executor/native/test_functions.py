@@ -11,6 +11,7 @@ import mpmath
 import numpy as np
 import pytest
 import torch
+from examples import ALL, share_of
 from executor_kit import EXAMPLES
 from hypothesis import given
 from hypothesis import strategies as st
@@ -108,8 +109,8 @@ def _assert_within(name: str, values: np.ndarray) -> None:
 
 
 def _sweep() -> np.ndarray:
-    """Every STRIDE-th bit pattern."""
-    return np.arange(0, 1 << 32, STRIDE, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    """Every STRIDE-th bit pattern, or the profile's share of those."""
+    return np.arange(0, 1 << 32, STRIDE * ALL // share_of(ALL), dtype=np.uint64).astype(np.uint32).view(np.float32)
 
 
 def _dense(name: str) -> np.ndarray:

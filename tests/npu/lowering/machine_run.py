@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from harness.npu.isa.program import Program
 from harness.npu.lowering import PASSES, run_passes
 from harness.npu.lowering.encode import encode
 from harness.npu.machine import Machine, load_machine
-from harness.npu.simulator import load_program, simulate
+from harness.npu.simulator import Executable, load_program, simulate
 
 
 def roomy(name: str) -> Machine:
@@ -32,13 +33,19 @@ def program_of(text: str, machine: Machine, passes: Sequence[str] = tuple(PASSES
     return decode(to_bytes(encode(module, machine, "k")))
 
 
+# A test that has one text run with many scalars lowers it once.
+@lru_cache(maxsize=8)
+def loaded(text: str, machine: Machine, passes: tuple[str, ...]) -> Executable:
+    return load_program(program_of(text, machine, passes), machine)
+
+
 def simulated(
     text: str,
     arguments: Sequence[Any],
     programs: int,
     machine: Machine,
     copies: str = "earliest",
-    passes: Sequence[str] = tuple(PASSES),
+    passes: tuple[str, ...] = tuple(PASSES),
 ) -> list[bytes] | str:
     """The bytes of every array after a launch on copies of them, or the kind of the trap."""
     memory, bound, arrays = Memory(), [], []
@@ -51,9 +58,8 @@ def simulated(
         place = memory.add(Allocation(f"b{len(arrays)}", raw, 0x100000 * len(arrays), argument.itemsize))
         bound.append(PointerArgument(place, 0))
     options = ExecutorOptions(copies=copies)  # type: ignore[arg-type]
-    executable = load_program(program_of(text, machine, passes), machine)
     try:
-        simulate(executable, (programs, 1, 1), bound, memory, options)
+        simulate(loaded(text, machine, passes), (programs, 1, 1), bound, memory, options)
     except Trap as trap:
         return type(trap).__name__
     return [array.tobytes() for array in arrays]
