@@ -166,9 +166,9 @@ def rows_of_blocks(machine: Machine, grid: tuple[int, ...]) -> Timing:
 def test_what_timing_costs_does_not_depend_on_the_grid():
     few, many = rows_of_blocks(TINY, (100,)), rows_of_blocks(TINY, (1_000_000,))
     assert many.stepped <= 1.1 * few.stepped
-    planes = rows_of_blocks(TINY, (4096, 2048, 4))
-    assert planes.stepped <= 8 * few.stepped
-    assert planes.cycles == pytest.approx(many.cycles * (4096 * 2048 * 4 / 1_000_000), rel=1e-3)
+    planes = rows_of_blocks(TINY, (4096, 2048, 16))
+    assert planes.stepped <= 30 * few.stepped
+    assert planes.cycles == pytest.approx(many.cycles * (4096 * 2048 * 16 / 1_000_000), rel=1e-3)
 
 
 def test_a_value_that_was_skipped_and_is_needed_after_all_is_found():
