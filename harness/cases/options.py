@@ -15,7 +15,7 @@ class RunOptions:
                the view, changed inputs and races
     threads    of one case; a suite gets its parallelism from running several cases at once
     artifacts  folder, this case's own, for what explains a failure (kernel, IR, buffers); "" keeps nothing
-    machine    name of, or path to, the description of the machine to simulate; "" is the target's default
+    machine    name of, or path to, the description of the machine to simulate; "": the IR is executed
     check_lowering  run the IR executor beside the machine, and name the pass and the value where they part
     timing     count the machine's cycles
     trace      file for what every engine did, this case's own; "" keeps nothing

@@ -17,6 +17,8 @@ from harness.errors import HarnessError
 DEFAULT_FOLDER = "coverage_kernels"
 DEFAULT_LIT_FOLDER = "lit_tests"
 DEFAULT_TARGET = "npu"
+DEFAULT_MACHINE = "default"
+NO_MACHINE = ""  # the target's IR is executed
 # Measured over a thirtieth of this repository's cases: Triton's compiler and the executor of its programs need up to
 # 4 MiB of their own, a GPU's pipeline up to 16 MiB, and end in any way whatever without them.
 LEAST_MEMORY = 16 * 2**20
@@ -57,7 +59,7 @@ class Settings:
             targets=_targets(option("target")),
             run=RunOptions(
                 checks=option("checks"),
-                machine=option("machine"),
+                machine=_machine_of(config),
                 check_lowering=option("check_lowering"),
                 timing=option("timing"),
             ),
@@ -93,7 +95,8 @@ class Settings:
         """The options that running one case again needs: those that are not the default."""
         targets = () if self.targets == (DEFAULT_TARGET,) else (f"--target={','.join(self.targets)}",)
         checks = () if self.run.checks == RunOptions().checks else (f"--checks={self.run.checks}",)
-        machine = (f"--machine={self.run.machine}",) if self.run.machine else ()
+        default = DEFAULT_MACHINE if DEFAULT_TARGET in self.targets else NO_MACHINE
+        machine = () if self.run.machine == default else (f"--machine={self.run.machine or 'none'}",)
         lowering = ("--check-lowering",) if self.run.check_lowering else ()
         return (*targets, *checks, *machine, *lowering)
 
@@ -108,13 +111,12 @@ def add_options(parser: pytest.Parser) -> None:
     add(
         "--machine",
         type=_machine,
-        default="",
         metavar="NAME",
-        help="npu: lower to, and simulate, this machine (or a .toml file)",
+        help="npu: lower to, and simulate, this machine, a .toml file, or none: execute the IR [default]",
     )
-    add("--check-lowering", action="store_true", help="with --machine: name the pass and value where lowering errs")
-    add("--timing", action="store_true", help="with --machine: count its cycles")
-    add("--trace-file", metavar="FILE", help="with --machine: write what every engine did, for Perfetto")
+    add("--check-lowering", action="store_true", help="npu: name the pass and value where lowering errs")
+    add("--timing", action="store_true", help="npu: count the machine's cycles")
+    add("--trace-file", metavar="FILE", help="npu: write what every engine did, for Perfetto")
     add("--case-timeout", type=_seconds, default=120.0, metavar="SECONDS", help="of one case [%(default)g]")
     add("--case-memory", type=_bytes, default=0, metavar="SIZE", help="one case may allocate, such as 2G [no limit]")
     add("--gate", action="store_true", help="exit by the allowlist: red when a listed case does not do as listed")
@@ -142,20 +144,29 @@ def _targets(given: list[str] | None) -> tuple[str, ...]:
     return chosen
 
 
+def _machine_of(config: pytest.Config) -> str:
+    """What the npu target lowers to; NO_MACHINE where no case runs there."""
+    given = config.getoption("machine")
+    if DEFAULT_TARGET not in _targets(config.getoption("target")):
+        return NO_MACHINE
+    return DEFAULT_MACHINE if given is None else given
+
+
 def _check_machine_options(config: pytest.Config) -> None:
-    given = [name for name in ("check_lowering", "timing", "trace_file") if config.getoption(name)]
-    if given and not config.getoption("machine"):
-        flag = given[0].replace("_", "-")
-        raise pytest.UsageError(f"--{flag} is about a machine, and none is named: add --machine=default")
-    if config.getoption("machine") and DEFAULT_TARGET not in _targets(config.getoption("target")):
-        raise pytest.UsageError("--machine is for the target npu: the others lower to none")
+    needing = [name for name in ("check_lowering", "timing", "trace_file") if config.getoption(name)]
+    options = [f"--{name.replace('_', '-')}" for name in needing]
+    given = config.getoption("machine")
+    if (options or given) and DEFAULT_TARGET not in _targets(config.getoption("target")):
+        raise pytest.UsageError(f"{(options or ['--machine'])[0]} is for the target npu: the others lower to none")
+    if options and given == NO_MACHINE:
+        raise pytest.UsageError(f"{options[0]} is about a machine, and there is none with --machine=none")
 
 
 def _machine(text: str) -> str:
     from harness.npu.machine import load_machine
 
-    if not text:
-        return ""
+    if text == "none":
+        return NO_MACHINE
     try:
         load_machine(text)
     except HarnessError as error:

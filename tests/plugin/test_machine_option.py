@@ -21,9 +21,43 @@ def test_a_description_is_found_again_from_anywhere(tmp_path: Path, monkeypatch:
     assert _machine("mine.toml") == str(tmp_path / "mine.toml")
 
 
-def test_a_rerun_is_on_the_same_machine(pytestconfig: pytest.Config) -> None:
+@pytest.mark.parametrize(
+    ("machine", "target", "options"),
+    [
+        ("default", "npu", ()),
+        ("tiny", "npu", ("--machine=tiny",)),
+        ("", "npu", ("--machine=none",)),
+        ("", "ttir", ("--target=ttir",)),
+    ],
+)
+def test_a_rerun_is_on_the_same_machine(
+    pytestconfig: pytest.Config, machine: str, target: str, options: tuple[str, ...]
+) -> None:
     settings = Settings.of(pytestconfig)
-    for machine, options in (("", ()), ("tiny", ("--machine=tiny",))):
-        run = RunOptions(checks=settings.run.checks, machine=machine)
-        rerun = Settings(**{**vars(settings), "run": run, "targets": ("npu",)}).rerun
-        assert rerun == options
+    run = RunOptions(checks=settings.run.checks, machine=machine)
+    assert Settings(**{**vars(settings), "run": run, "targets": (target,)}).rerun == options
+
+
+@pytest.mark.parametrize(
+    ("arguments", "machine"),
+    [((), "default"), (("--machine=none",), ""), (("--machine=tiny",), "tiny"), (("--target=ttir",), "")],
+)
+def test_the_npu_is_a_machine_unless_told_otherwise(
+    pytester: pytest.Pytester, arguments: tuple[str, ...], machine: str
+) -> None:
+    assert Settings.of(pytester.parseconfig(*arguments)).run.machine == machine
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--timing", "--machine=none"), "--timing is about a machine, and there is none with --machine=none"),
+        (("--check-lowering", "--target=ttir"), "--check-lowering is for the target npu: the others lower to none"),
+        (("--machine=tiny", "--target=cuda:80"), "--machine is for the target npu: the others lower to none"),
+    ],
+)
+def test_options_that_need_a_machine_are_refused_without_one(
+    pytester: pytest.Pytester, arguments: tuple[str, ...], sentence: str
+) -> None:
+    with pytest.raises(pytest.UsageError, match=sentence):
+        Settings.of(pytester.parseconfig(*arguments))
