@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast, get_args
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
     CallSiteLoc,
     FileLineColLoc,
     FusedLoc,
-    IntAttr,
     NameLoc,
     NoneAttr,
     StringAttr,
@@ -25,17 +24,23 @@ from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import StringLiteral
 
 from harness.cases.location import SourceLocation
+from harness.ir import plain
 from harness.ir.lexemes import ALIAS_NAME, QUOTED
 
 if TYPE_CHECKING:
     from harness.ir.reader import Reader
 
 Location = UnknownLoc | FileLineColLoc | NameLoc | CallSiteLoc | FusedLoc
+_KINDS = frozenset(get_args(Location))
 
 _LOC = re.compile(r"\s*loc\(")
 _ALIAS = re.compile(rf"\s*(#{ALIAS_NAME})")
 _OP_ALIAS = re.compile(rf"\s*loc\((#{ALIAS_NAME})\)")
 _TEXT = re.compile(rf"\s*({QUOTED})")
+_SIMPLE = re.compile(
+    rf"\s*loc\((?:({QUOTED})(?::(\d+):(\d+)|\((#{ALIAS_NAME})\))?"
+    rf"|callsite\((#{ALIAS_NAME}) at (#{ALIAS_NAME})\))\)"
+)
 _POSITION = re.compile(r":(\d+):(\d+)(?:\s+to\s+(?:\d+)?:\d+)?")
 _WORD = re.compile(r"\s*(unknown|callsite|fused)\b")
 # Frames of Triton's own library (tl.sum and the like) are not the user's line.
@@ -48,6 +53,7 @@ class LocationReader:
     def __init__(self, parser: Reader) -> None:
         self._parser = parser
         self._strings: dict[str, StringAttr] = {}
+        self._none = NoneAttr()
         self.unknown = UnknownLoc()
 
     def optional(self) -> Location | None:
@@ -61,17 +67,35 @@ class LocationReader:
 
     def read(self) -> Location:
         """`loc(...)`"""
+        match = _SIMPLE.match(self._parser.text, self._parser.at)
+        if match is not None:
+            return self._simple(match)
         self._parser.expect_pattern(_LOC, "a location")
         location = self._body()
         self._parser.need(")")
         return location
 
+    def _simple(self, match: re.Match[str]) -> Location:
+        """Nearly all locations are of these three kinds, and made of aliases."""
+        self._parser.at = match.end()
+        text, line, column, named, callee, caller = match.groups()
+        if line is not None:
+            return self._position(text, int(line), int(column))
+        if named is not None:
+            return _built(NameLoc, self._string(text), self._alias(named, match.start(4)))
+        if text is not None:
+            return _built(NameLoc, self._string(text), self._none)
+        parts = self._alias(callee, match.start(5)), self._alias(caller, match.start(6))
+        return _built(CallSiteLoc, *parts)
+
+    def _position(self, quoted: str, line: int, column: int) -> Location:
+        return _built(FileLineColLoc, self._string(quoted), plain.index(line), plain.index(column))
+
     def here(self, at: int) -> Location:
         """The location of an op that states none: its place in the IR text."""
         place = self._parser.place(at)
-        return _built(
-            FileLineColLoc, self._string(f'"{place.file}"', place.file), IntAttr(place.line), IntAttr(place.column)
-        )
+        file = self._string(f'"{place.file}"', place.file)
+        return _built(FileLineColLoc, file, plain.index(place.line), plain.index(place.column))
 
     def _body(self) -> Location:
         parser = self._parser
@@ -88,18 +112,18 @@ class LocationReader:
 
     def _alias(self, name: str, at: int) -> Location:
         location = self._parser.alias(name, at)
-        if not isinstance(location, (UnknownLoc, FileLineColLoc, NameLoc, CallSiteLoc, FusedLoc)):
+        if type(location) not in _KINDS:  # their metaclass makes isinstance slow
             self._parser.fail(f"{name} is not a location", at)
-        return location
+        return cast(Location, location)
 
     def _after_text(self, quoted: str) -> Location:
         parser = self._parser
         match = _POSITION.match(parser.text, parser.at)
         if match is not None:
             parser.at = match.end()
-            return _built(FileLineColLoc, self._string(quoted), IntAttr(int(match[1])), IntAttr(int(match[2])))
+            return self._position(quoted, int(match[1]), int(match[2]))
         if not parser.accept("("):
-            return _built(NameLoc, self._string(quoted), NoneAttr())
+            return _built(NameLoc, self._string(quoted), self._none)
         inner = self._body()
         parser.need(")")
         return _built(NameLoc, self._string(quoted), inner)

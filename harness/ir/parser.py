@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
-from xdsl.ir import Attribute, Block, Operation, Region
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import ParseError as XdslParseError
 from xdsl.utils.lexer import Span
 
 from harness.errors import HarnessError, ParseError
 from harness.ir.elements import Parsed
+from harness.ir.memo import Recipe, names_apart, recipe_of
 from harness.ir.reader import Reader, first_line
+from harness.ir.registry import Registry
+from harness.ir.syntax import OpSyntax
 
 
 class Argument(NamedTuple):
@@ -38,6 +41,10 @@ _ARGUMENT = re.compile(r"\s*%([\w$.-]+)\s*:")
 
 class ModuleParser(Reader):
     """One module's text."""
+
+    def __init__(self, registry: Registry, text: str, name: str) -> None:
+        super().__init__(registry, text, name)
+        self._recipes: dict[str, Recipe] = {}
 
     # The module
 
@@ -119,11 +126,57 @@ class ModuleParser(Reader):
         if entry is not None:
             op_type, syntax = entry
             if syntax is not None:
-                return syntax.parse(self, op_type)
+                return self._written(name, op_type, syntax)
             return self.delegate(lambda: op_type.parse(self))  # pyright: ignore
         if "." not in name:
             self.fail(f"an operation is expected, not {name!r}", start)
         raise self.unsupported(f"unsupported op {name}", start)
+
+    def _written(self, name: str, op_type: type[Operation], syntax: OpSyntax) -> Operation:
+        """An op in a syntax of ours. One that goes to the location on its line is made as the last one was whose text
+        differs in nothing but the names of values; whatever is new about it, an error too, is read piece by piece."""
+        end = self.text.find(" loc(", self.at, self.line_end(self.at))
+        words, names = names_apart(self.text[self.at : end] if end >= 0 else "")
+        values = self._known_values(names)
+        if end < 0 or values is None:
+            return syntax.parse(self, op_type)
+        key = name + words
+        recipe = self._recipe(key)
+        operands = None if recipe is None else recipe.operands(values)
+        if recipe is not None and operands is not None:
+            self.at = end
+            return recipe.build(operands)
+        op = syntax.parse(self, op_type)
+        if end <= self.at <= end + 1 and (recipe := recipe_of(op, values)) is not None:
+            self._keep_recipe(key, recipe)
+        return op
+
+    def _known_values(self, names: Sequence[str]) -> list[SSAValue] | None:
+        """The values of these names; None where one is not defined yet."""
+        found = []
+        for name in names:
+            values, result = self.ssa_values.get(name), 0
+            if values is None:
+                base, _, number = name.partition("#")
+                values, result = self.ssa_values.get(base), int(number or 0)
+            if values is None or result >= len(values):
+                return None
+            found.append(values[result])
+        return found
+
+    def _recipe(self, key: str) -> Recipe | None:
+        known = self._recipes.get(key)
+        if known is None and (shared := self.without_aliases(key)) is not None:
+            known = self.registry.memo.recipes.get(shared)
+            if known is not None:
+                self._recipes[key] = known
+        return known
+
+    def _keep_recipe(self, key: str, recipe: Recipe) -> None:
+        self._recipes[key] = recipe
+        shared = self.without_aliases(key)
+        if shared is not None and not recipe.large:
+            self.registry.memo.recipes.keep(shared, recipe)
 
     def _generic(self, name: str, start: int) -> Operation:
         """`"name"(operands)[successors] <{properties}> ({regions}) {attributes} : (types) -> types`"""

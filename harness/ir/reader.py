@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, NoReturn, TypeVar
 
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, TensorType
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, NoneAttr, StringAttr, TensorType
 from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue
 from xdsl.parser import Parser
 from xdsl.parser.core import ForwardDeclaredValue
@@ -22,6 +22,7 @@ from xdsl.utils.mlir_lexer import MLIRLexer
 
 from harness.cases.location import SourceLocation
 from harness.errors import ParseError, UnsupportedOp
+from harness.ir import plain
 from harness.ir.constants import SPLAT, BitsElement, splat
 from harness.ir.lexemes import ALIAS_NAME, NAME, QUOTED
 from harness.ir.locations import LocationReader, location_of
@@ -43,7 +44,9 @@ _SPACE = re.compile(r"\s*")
 _USE = re.compile(r"\s*%([\w$.-]+)(?:#(\d+))?")
 _TYPE = re.compile(rf"\s*(!?{NAME})")
 _BRACKET = re.compile(r"[<>\n]")
-_TENSOR = re.compile(r"tensor<((?:\d+x)+)([a-z]\w*|!tt\.ptr<[^<>,]*>)>")
+_TENSOR = re.compile(rf"tensor<((?:\d+x)+)([a-z]\w*|!tt\.ptr<[^<>,]*>)(?:, (#{ALIAS_NAME}))?>")
+_NO_ENCODING = NoneAttr()
+_ATTRIBUTE_NAME = re.compile(rf"#{ALIAS_NAME}")
 _DICTIONARY = re.compile(rf'\s*(\{{(?:[^{{}}"\n]|{QUOTED})*\}})')
 _CONSTANT = re.compile(r"\s*((?:true|false|-?[\w.+-]+ : \w+))(?=\s+loc\(|\s*\n)")
 _SYMBOL = re.compile(rf'\s*@(?:({NAME})|"([^"\n]*)")')
@@ -66,11 +69,13 @@ class Reader(Parser):
         self._line_starts: list[int] | None = None
         self._types: dict[str, Attribute] = {}
         self._texts: dict[str, Attribute] = {}
-        self._dictionaries: dict[str, dict[str, Attribute]] = {}
+        self._dictionaries: dict[str, Mapping[str, Attribute]] = {}
         self._derived: dict[tuple[Callable[[Attribute], Attribute], int], tuple[Attribute, Attribute]] = {}
         self._integers: dict[tuple[int, int], Attribute] = {}
         self._aliases: dict[str, int] = {}
         self._alias_ends: dict[str, int] = {}
+        self._alias_texts: dict[str, str] = {}
+        self._plain_aliases = True
         super().__init__(registry.context(), "", name)
         # Nothing is lexed before `delegate` asks for it: the first token may be malformed too.
         self._parser_state.lexer = _Lexer(Input(self.text, name))
@@ -88,6 +93,7 @@ class Reader(Parser):
             if match[1] in self._aliases:
                 self.fail(f"{match[1]} is defined twice", match.start())
             self._aliases[match[1]] = match.end()
+        self._plain_aliases = not any(name[0] == "!" or "." in name for name in self._aliases)
 
     def skip_alias(self) -> None:
         match = self._ALIAS.match(self.text, self.at)
@@ -106,11 +112,37 @@ class Reader(Parser):
             self.fail(f"{name} is not defined, or is defined by itself", used_at)
         back = self.at
         self.at = start
-        value = self.locations.read() if self.text.startswith("loc(", start) else self.attribute()
+        value = self.locations.read() if self.text.startswith("loc(", start) else self._definition(name)
         self._alias_ends[name] = self.at
         self.attribute_aliases[name] = value
         self.at = back
         return value
+
+    def _definition(self, name: str) -> Attribute:
+        """What an alias of an attribute or a type stands for."""
+        end = self.line_end(self.at)
+        key = self.without_aliases(self.text[self.at : end]) if self.text.startswith("#", self.at) else None
+        known = None if key is None else self.registry.memo.attributes.get(key)
+        if known is None:
+            known = self.attribute()
+            if key is None or not self._stopped_after(end):
+                return known
+            self.registry.memo.attributes.keep(key, known)
+        self.at = end
+        self._alias_texts[name] = str(key)
+        return known
+
+    def without_aliases(self, text: str) -> str | None:
+        """The text with definitions for aliases, which means the same in every module; None where that is not sure."""
+        if not self._plain_aliases:
+            return None
+        if "#" not in text:
+            return text
+        names = set() if '"' in text else set(_ATTRIBUTE_NAME.findall(text))
+        # A name with a dialect is no alias; of an alias only a definition that fills a line is known by its text.
+        if not names or any("." not in name and name not in self._alias_texts for name in names):
+            return None
+        return _ATTRIBUTE_NAME.sub(lambda match: self._alias_texts.get(match[0], match[0]), text)
 
     def _parse_extended_type_or_attribute(self, attr_or_dialect_name: str, is_type: bool):  # pyright: ignore
         """xDSL meets an alias here; one that is defined further down is read now."""
@@ -147,8 +179,7 @@ class Reader(Parser):
         return UnsupportedOp(what, self._kernel_line(at) or self.place(at), "no definition in harness/ir/dialects")
 
     def _kernel_line(self, at: int) -> SourceLocation | None:
-        end = self.text.find("\n", at)
-        line = self.text[at : end if end >= 0 else len(self.text)]
+        line = self.text[at : self.line_end(at)]
         start = line.rfind(" loc(")
         if start < 0:
             return None
@@ -164,6 +195,10 @@ class Reader(Parser):
         return value
 
     # Pieces of text
+
+    def line_end(self, at: int) -> int:
+        end = self.text.find("\n", at)
+        return end if end >= 0 else len(self.text)
 
     def at_end(self) -> bool:
         self.at = self._next()
@@ -273,13 +308,18 @@ class Reader(Parser):
         start, end = match.start(1), self._type_end(match.end())
         key = self.text[start:end]
         known = self._types.get(key)
-        if known is not None:
-            self.at = end
-            return known
-        value = self._new_type(key, start)
-        if self._stopped_after(end):
-            self._types[key] = value
-        return value
+        if known is None:
+            shared = self.without_aliases(key)
+            known = None if shared is None else self.registry.memo.types.get(shared)
+            if known is None:
+                known = self._new_type(key, start)
+                if not self._stopped_after(end):
+                    return known
+                if shared is not None:
+                    self.registry.memo.types.keep(shared, known)
+            self._types[key] = known
+        self.at = end
+        return known
 
     def _type_end(self, at: int) -> int:
         """Past the `<...>` that begins here, if one does. A guess: only a read that stops there is kept."""
@@ -293,18 +333,22 @@ class Reader(Parser):
         return at
 
     def _new_type(self, text: str, start: int) -> Attribute:
-        """Tensors without an encoding are most of a kernel's types; the rest is xDSL's."""
+        """Tensors are most of a kernel's types; the rest is xDSL's."""
+        if (scalar := plain.scalar_type(text)) is not None:
+            self.at = start + len(text)
+            return scalar
         tensor = _TENSOR.fullmatch(text)
-        if tensor is None:
+        encoding = _NO_ENCODING if tensor is None or tensor[3] is None else self.attribute_aliases.get(tensor[3])
+        if tensor is None or encoding is None:
             return self.delegate(self.parse_type)
         self.at = start + tensor.start(2)
         element = self.value_type()
         self.at = start + len(text)
-        return TensorType(element, [int(extent) for extent in tensor[1][:-1].split("x")])
+        return plain.tensor(element, tuple(int(extent) for extent in tensor[1][:-1].split("x")), encoding)
 
     def _stopped_after(self, end: int) -> bool:
         """Whether a delegated read stopped where a pattern did; the position is then just after it."""
-        if _SPACE.match(self.text, end).end() != self.at:  # pyright: ignore[reportOptionalMemberAccess]
+        if self.at != end and _SPACE.match(self.text, end).end() != self.at:  # pyright: ignore[reportOptionalMemberAccess]
             return False
         self.at = end
         return True
@@ -370,6 +414,8 @@ class Reader(Parser):
         if match is None:
             return self.delegate(self.parse_attribute)
         known = self._texts.get(match[1])
+        if known is None:
+            known = plain.number(match[1])
         if known is not None:
             self.at = match.end()
             return known
@@ -413,9 +459,20 @@ class Reader(Parser):
             return
         known = self._dictionaries.get(match[1])
         if known is None:
-            known = self._dictionaries[match[1]] = self.delegate(self.parse_optional_attr_dict)
+            known = self._dictionaries[match[1]] = self._new_dictionary(match[1])
         self.at = match.end()
         into.update(known)
+
+    def _new_dictionary(self, text: str) -> Mapping[str, Attribute]:
+        key = self.without_aliases(text)
+        known = None if key is None else self.registry.memo.dictionaries.get(key)
+        if known is None:
+            known = plain.dictionary(text)
+            if known is None:
+                known = self.delegate(self.parse_optional_attr_dict)
+            if key is not None:
+                self.registry.memo.dictionaries.keep(key, known)
+        return known
 
 
 _UNIQUE = re.compile(r"(_\d+)+$")

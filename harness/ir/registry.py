@@ -10,6 +10,7 @@ from xdsl.context import Context
 from xdsl.ir import Dialect, Operation
 from xdsl.irdl import IRDLOperation
 
+from harness.ir.memo import Memo
 from harness.ir.syntax import OpSyntax
 
 
@@ -24,10 +25,11 @@ class DialectSyntax:
 
 
 class Registry:
-    """The ops of several dialects by name. Nothing changes once it is built."""
+    """The ops of several dialects by name. Nothing changes once it is built, but `memo`, which no one can tell."""
 
     def __init__(self, dialects: list[DialectSyntax]) -> None:
         self.operations: dict[str, tuple[type[Operation], OpSyntax | None]] = {}
+        self.memo = Memo()
         self._context = Context(allow_unregistered=True)
         self._properties: dict[type[Operation], frozenset[str]] = {}
         for entry in dialects:

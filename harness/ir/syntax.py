@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from xdsl.dialects.builtin import DenseArrayBase, i32
+from xdsl.dialects.builtin import UNKNOWN_LOC, DenseArrayBase, i32
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -141,7 +141,11 @@ class Syntax:
         if parsed.attributes:
             self._sort_attributes(parsed)
         return op_type.create(
-            operands=operands, result_types=results, properties=parsed.properties, attributes=parsed.attributes
+            operands=operands,
+            result_types=results,
+            properties=parsed.properties,
+            attributes=parsed.attributes,
+            location=UNKNOWN_LOC,  # until its own is read: xDSL would look this one up with an import
         )
 
     def _operands(self, parser: ModuleParser, parsed: Parsed) -> list:
