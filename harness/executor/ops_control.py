@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
+from harness.cases.location import SourceLocation
 from harness.errors import AssertionTrap
 from harness.executor.context import Context
 from harness.executor.plan import BlockPlan, Frame, FunctionPlan, Planner, Step, op
@@ -327,14 +328,18 @@ def _assert(planner: Planner, operation: Operation) -> Step:
     message, where = get(operation, "message", ""), source_location(operation)
 
     def run(context: Context, frame: Frame) -> None:
-        holds = dense(frame[source])
-        if holds.all():
-            return
-        row = int(np.argmin(holds.reshape(holds.shape[0], -1).all(axis=1)))
-        program = context.program_of(row)
-        raise AssertionTrap(f"device_assert failed in program {program}: {message}", where, program=program)
+        check_assertion(context, dense(frame[source]), message, where)
 
     return run
+
+
+def check_assertion(context: Context, holds: Array, message: str, where: SourceLocation | None) -> None:
+    """Traps where it does not hold everywhere; `holds` counts programs along its first axis."""
+    if holds.all():
+        return
+    row = int(np.argmin(holds.reshape(holds.shape[0], -1).all(axis=1)))
+    program = context.program_of(row)
+    raise AssertionTrap(f"device_assert failed in program {program}: {message}", where, program=program)
 
 
 @op("tt.print")

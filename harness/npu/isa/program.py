@@ -51,7 +51,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Formal:
-    """Inside a combiner: its n-th value. The first ones are its arguments, each instruction defines the next."""
+    """Inside a combiner: its n-th value. The first ones are its arguments, each scalar instruction defines the next."""
 
     number: int
     element: str
@@ -93,7 +93,8 @@ class Instruction:
 @dataclass(frozen=True)
 class Combiner:
     """The region of a fold or scan: element types of its arguments (left ones, then right ones), instructions
-    over formals (opcode "scalar", with a function immediate), and the formals it gives back."""
+    over formals (opcode "scalar", with a function immediate, or "assert", with a text), and the formals it gives
+    back."""
 
     arguments: tuple[str, ...]
     instructions: tuple[Instruction, ...]

@@ -1,7 +1,8 @@
 """The region of a fold, scan or map as a straight list of scalar instructions.
 
 Branches become selects: both sides are computed, and the condition under which a block is reached picks what its
-arguments are. What a side computes in vain harms nobody, since nothing in such a region has an effect.
+arguments are. What a side computes in vain harms nobody: an assertion, the one op here that has an effect, holds
+wherever its block is not reached.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from xdsl.ir import Block, Operation, SSAValue
 
 from harness.executor.ops_scalar import keywords
-from harness.executor.types import element
+from harness.executor.types import element, get
 from harness.ir import operation_name
 from harness.npu.isa.program import Combiner, Constant, Formal, Instruction, Operand
 from harness.npu.lowering.edges import passed
@@ -37,6 +38,8 @@ class _Flattening:
         self._values: dict[SSAValue, Operand] = {}
         self._instructions: list[Instruction] = []
         self._arguments: list[str] = []
+        self._computed = 0
+        self._reached: Operand | None = None  # the condition under which the op at hand runs; None: always
 
     def combiner(self) -> Combiner:
         entry = self._operation.regions[0].blocks[0]
@@ -54,9 +57,8 @@ class _Flattening:
         reached: dict[Block, Operand | None] = {entry: None}  # None: always
         results: list[Operand] = []
         for block in ordered:
-            for operation in block.ops:
-                if operation is not block.last_op:
-                    self._step(operation)
+            self._reached = reached[block]
+            self._steps(block)
             last = block.last_op
             assert last is not None
             if last.name in _RETURNS:
@@ -72,8 +74,7 @@ class _Flattening:
         conditions: list[Operand | None] = [here]
         if last.name == "cf.cond_br":
             taken = self._value(last.operands[0])
-            otherwise = self._compute("arith.xori", [taken, Constant(b"\1", "i1")], "i1")
-            conditions = [self._both(here, taken), self._both(here, otherwise)]
+            conditions = [self._both(here, taken), self._both(here, self._not(taken))]
         for target, pairs, condition in zip(last.successors, passed(last), conditions, strict=True):
             first = target not in reached
             for value, argument in pairs:
@@ -86,6 +87,9 @@ class _Flattening:
             return given
         return [self._select(condition, new, old) for old, new in zip(known, given, strict=True)]
 
+    def _not(self, condition: Operand) -> Operand:
+        return self._compute("arith.xori", [condition, Constant(b"\1", "i1")], "i1")
+
     def _both(self, one: Operand | None, other: Operand) -> Operand:
         return other if one is None else self._compute("arith.andi", [one, other], "i1")
 
@@ -97,12 +101,20 @@ class _Flattening:
             return left
         return self._compute("arith.select", [condition, left, right], left.element)
 
+    def _steps(self, block: Block) -> None:
+        for operation in block.ops:
+            if operation is not block.last_op:
+                self._step(operation)
+
     def _step(self, operation: Operation) -> None:
         name = operation_name(operation)
         if name in _SKIPPED:
             return
         if name == "scf.if":
             self._if(operation)
+            return
+        if name == "tt.assert":
+            self._assert(operation)
             return
         if name not in ELEMENTWISE and name != "tt.addptr":
             raise self._emitter.refuse(operation, "is no op that a fold, scan or map can do in its region")
@@ -113,23 +125,33 @@ class _Flattening:
 
     def _if(self, operation: Operation) -> None:
         condition = self._value(operation.operands[0])
-        sides = [self._side(region.block) for region in operation.regions if region.blocks]
+        regions = [region for region in operation.regions if region.blocks]
+        sides = [self._side(region.block, condition, number == 0) for number, region in enumerate(regions)]
         for index, result in enumerate(operation.results):
             self._values[result] = self._select(condition, sides[0][index], sides[1][index])
 
-    def _side(self, block: Block) -> list[Operand]:
-        for operation in block.ops:
-            if operation is not block.last_op:
-                self._step(operation)
+    def _side(self, block: Block, condition: Operand, taken: bool) -> list[Operand]:
+        outside = self._reached
+        self._reached = self._both(outside, condition if taken else self._not(condition))
+        self._steps(block)
+        self._reached = outside
         assert block.last_op is not None
         return [self._value(value) for value in block.last_op.operands]
+
+    def _assert(self, operation: Operation) -> None:
+        holds = self._value(operation.operands[0])
+        if self._reached is not None:
+            holds = self._compute("arith.ori", [self._not(self._reached), holds], "i1")
+        message = self._emitter.text(get(operation, "message", ""))
+        self._instructions.append(Instruction("assert", (), (holds,), (message,)))
 
     def _compute(
         self, name: str, operands: Sequence[Operand], kind: str, attributes: Mapping[str, Any] | None = None
     ) -> Formal:
         number = self._emitter.function(name, dict(attributes or {}), [one.element for one in operands], [kind])
         self._instructions.append(Instruction("scalar", (), tuple(operands), (number,)))
-        return Formal(len(self._arguments) + len(self._instructions) - 1, kind)
+        self._computed += 1
+        return Formal(len(self._arguments) + self._computed - 1, kind)
 
     def _value(self, value: SSAValue) -> Operand:
         found = self._values.get(value)

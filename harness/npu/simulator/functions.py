@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.errors import HarnessError, IllegalInstruction
-from harness.npu.isa.program import Combiner, Constant, Formal, Function, Operand, Program, Register
+from harness.npu.isa.program import Combiner, Constant, Formal, Function, Instruction, Operand, Program, Register
 from harness.semantics import Signature, elementwise_function, numpy_dtype
 from harness.semantics.types import Array
 
@@ -103,15 +103,17 @@ def element_of(operand: Operand | None) -> str | None:
     return None if operand is None else operand.element
 
 
-Combine = Callable[[list[Array], Callable[[Register], Array]], list[Array]]
+Check = Callable[[Array, str], None]  # of an assertion's condition, and its message
+Combine = Callable[[list[Array], Callable[[Register], Array], Check], list[Array]]
 
 
 def combine_function(combiner: Combiner, program: Program, rank: int) -> Combine:
-    """The combiner on arrays of `rank` axes: its arguments and a reader of registers to its results.
+    """The combiner on arrays of `rank` axes: its arguments, a reader of registers and what to do about assertions, to
+    its results.
 
     Raises IllegalInstruction where it is not well-formed.
     """
-    steps: list[tuple[Meaning, tuple[Any, ...]]] = []
+    steps: list[tuple[Meaning | str, tuple[Any, ...]]] = []  # a text: an assertion
     known = list(combiner.arguments)
 
     def source(operand: Operand | None) -> Any:
@@ -126,6 +128,9 @@ def combine_function(combiner: Combiner, program: Program, rank: int) -> Combine
         raise IllegalInstruction("a combiner works on values, registers and constants")
 
     for instruction in combiner.instructions:
+        if instruction.opcode == "assert":
+            steps.append((_assertion(instruction, program), tuple(source(one) for one in instruction.operands)))
+            continue
         number = instruction.immediates[0] if instruction.opcode == "scalar" else -1
         if not 0 <= number < len(program.functions):
             raise IllegalInstruction(f"a combiner holds {instruction.opcode} {instruction.immediates}")
@@ -136,7 +141,7 @@ def combine_function(combiner: Combiner, program: Program, rank: int) -> Combine
         known.append(function.results[0])
     results = tuple(source(one) for one in combiner.results)
 
-    def combine(arguments: list[Array], register: Callable[[Register], Array]) -> list[Array]:
+    def combine(arguments: list[Array], register: Callable[[Register], Array], check: Check) -> list[Array]:
         values = list(arguments)
 
         def value(place: Any) -> Array:
@@ -145,7 +150,19 @@ def combine_function(combiner: Combiner, program: Program, rank: int) -> Combine
             return register(place) if isinstance(place, Register) else place
 
         for compute, places in steps:
-            values.append(compute(*(value(place) for place in places)))
+            given = [value(place) for place in places]
+            if isinstance(compute, str):
+                check(given[0], compute)
+            else:
+                values.append(compute(*given))
         return [value(place) for place in results]
 
     return combine
+
+
+def _assertion(instruction: Instruction, program: Program) -> str:
+    """Its message. Raises IllegalInstruction where it is not well-formed."""
+    number = instruction.immediates[0] if len(instruction.immediates) == 1 else -1
+    if not 0 <= number < len(program.texts) or [element_of(one) for one in instruction.operands] != ["i1"]:
+        raise IllegalInstruction(f"a combiner asserts {instruction.operands} with text {instruction.immediates}")
+    return program.texts[number]

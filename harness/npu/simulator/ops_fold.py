@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from harness.executor.ops_control import check_assertion
 from harness.executor.ops_reduce import accumulate, fold
 from harness.npu.isa.program import Combiner as Region
 from harness.npu.isa.program import Formal, Instruction, Register, Tile
@@ -44,10 +45,10 @@ def _check_types(loader: Loader, region: Region, instruction: Instruction, argum
     loader.expect(len(given) >= len(wanted) and set(given) == set(wanted), f"the combiner gives {given}, not {wanted}")
 
 
-def _pairwise(loader: Loader, number: int, rank: int, program_axis: int) -> Pairwise:
-    """The combiner on arrays of `rank` axes, of which `program_axis` counts programs."""
-    combine = loader.combiner(number, rank)
-    column = tuple(-1 if axis == program_axis else 1 for axis in range(rank))
+def _pairwise(loader: Loader, pc: int, number: int, rank: int) -> Pairwise:
+    """The combiner on arrays of `rank` axes, of which the first counts programs."""
+    combine, where = loader.combiner(number, rank), loader.where(pc)
+    column = (-1, *(1,) * (rank - 1))
 
     def pairwise(state: State, left: list[Array], right: list[Array]) -> list[Array]:
         shape = left[0].shape
@@ -55,7 +56,10 @@ def _pairwise(loader: Loader, number: int, rank: int, program_axis: int) -> Pair
         def register(operand: Register) -> Array:
             return loader.scalar(operand)(state).reshape(column)
 
-        return [np.broadcast_to(part, shape) for part in combine([*left, *right], register)]
+        def check(holds: Array, message: str) -> None:
+            check_assertion(state.context, holds, message, where)
+
+        return [np.broadcast_to(part, shape) for part in combine([*left, *right], register, check)]
 
     return pairwise
 
@@ -84,7 +88,7 @@ def _fold(loader: Loader, pc: int, instruction: Instruction) -> Step:
     for result, tile in zip(instruction.results, tiles, strict=True):
         loader.expect((result.extents if isinstance(result, Tile) else ()) == rest, f"fold gives extents {rest}")
         loader.expect(result.element == tile.element, f"fold of {tile.element} to {result.element}")
-    pairwise = _pairwise(loader, number, len(extents) + 1, 0)
+    pairwise = _pairwise(loader, pc, number, len(extents) + 1)
     _check_types(loader, loader.program.combiners[number], instruction, [tile.element for tile in tiles] * 2)
     reads = [loader.read(tile, 0) for tile in tiles]
     writes = [loader.write(result) for result in instruction.results]
@@ -131,7 +135,7 @@ def _scan(loader: Loader, pc: int, instruction: Instruction) -> Step:
     for result, tile in zip(instruction.results, tiles, strict=True):
         loader.expect(loader.tile(result, "a result").extents == extents, f"scan gives extents {extents}")
         loader.expect(result.element == tile.element, f"scan of {tile.element} to {result.element}")
-    pairwise = _pairwise(loader, number, len(extents) + 1, 0)
+    pairwise = _pairwise(loader, pc, number, len(extents) + 1)
     _check_types(loader, loader.program.combiners[number], instruction, [tile.element for tile in tiles] * 2)
     reads = [loader.read(tile, 0) for tile in tiles]
     writes = [loader.write(result) for result in instruction.results]
@@ -192,7 +196,7 @@ def _map(loader: Loader, pc: int, instruction: Instruction) -> Step:
     loader.expect(bool(extents) and pack > 0 and extents[-1] % pack == 0, f"map of {pack} neighbours of {extents}")
     for result in instruction.results:
         loader.expect(loader.tile(result, "a result").extents == extents, f"map gives extents {extents}")
-    pairwise = _pairwise(loader, number, len(extents) + 1, 0)
+    pairwise = _pairwise(loader, pc, number, len(extents) + 1)
     arguments = [tile.element for tile in tiles for _ in range(pack)]
     region = loader.program.combiners[number]
     _check_types(loader, region, instruction, arguments)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.errors import AssertionTrap, IllegalInstruction
-from harness.executor.ops_control import print_lines
+from harness.errors import IllegalInstruction
+from harness.executor.ops_control import check_assertion, print_lines
 from harness.npu.isa.program import Instruction, Register, Tile
 from harness.npu.simulator.functions import element_of
 from harness.npu.simulator.loader import Loader, Step, opcode
@@ -102,12 +102,7 @@ def _assert(loader: Loader, pc: int, instruction: Instruction) -> Step:
     where = loader.where(pc)
 
     def run(state: State) -> None:
-        holds = read(state)
-        if holds.all():
-            return
-        row = int(np.argmin(holds.reshape(holds.shape[0], -1).all(axis=1)))
-        program = state.context.program_of(row)
-        raise AssertionTrap(f"device_assert failed in program {program}: {message}", where, program=program)
+        check_assertion(state.context, read(state), message, where)
 
     return run
 

@@ -214,9 +214,10 @@ class Costs:
         return Cost(stages, ideal=tuple(ideal.items()), operations=math.ceil(elements * len(functions)))
 
     def _functions(self, combiner: int) -> list[Function]:
-        """Of a combiner's region; one that only hands on a value moves it."""
+        """Of a combiner's region; one that only hands on a value moves it. Assertions are for the host."""
         region = self.program.combiners[combiner]
-        functions = [self.program.functions[instruction.immediates[0]] for instruction in region.instructions]
+        scalars = [instruction for instruction in region.instructions if instruction.opcode == "scalar"]
+        functions = [self.program.functions[instruction.immediates[0]] for instruction in scalars]
         return functions or [_move(region.arguments[0])]
 
     # Along an axis

@@ -125,6 +125,35 @@ COMBINER = """
   tt.store %qx, %h : tensor<64x!tt.ptr<i32>>
   tt.store %qy, %t : tensor<64x!tt.ptr<i32>>
 """
+BLOCKS_ASSERT = COMBINER.replace(
+    "^left:\n", '^left:\n    %low = arith.cmpi slt, %p, %n : i32\n    tt.assert %low, "m" : i1\n'
+)
+IF_ASSERTS = """
+  %r = "tt.reduce"(%a) <{axis = 0 : i32}> ({
+  ^bb0(%p: i32, %q: i32):
+    %less = arith.cmpi slt, %p, %q : i32
+    %m = scf.if %less -> (i32) {
+      %low = arith.cmpi slt, %p, %n : i32
+      tt.assert %low, "m" : i1
+      scf.yield %p : i32
+    } else {
+      %low = arith.cmpi sle, %q, %n : i32
+      tt.assert %low, "m" : i1
+      scf.yield %q : i32
+    }
+    tt.reduce.return %m : i32
+  }) : (tensor<64xi32>) -> i32
+"""
+SCAN_ASSERTS = """
+  %r = "tt.scan"(%a) <{axis = 0 : i32, reverse = true}> ({
+  ^bb0(%p: i32, %q: i32):
+    %low = arith.cmpi sle, %p, %n : i32
+    tt.assert %low, "m" : i1
+    %m = arith.maxsi %p, %q : i32
+    tt.scan.return %m : i32
+  }) : (tensor<64xi32>) -> tensor<64xi32>
+  tt.store %qx, %r : tensor<64x!tt.ptr<i32>>
+"""
 PAIRS = """
   %j = tt.join %a, %b : tensor<64xi32> -> tensor<64x2xi32>
   %f = tt.reshape %j : tensor<64x2xi32> -> tensor<128xi32>
@@ -189,6 +218,17 @@ def test_like_the_executor(name: str, trips: int) -> None:
     for machine in (roomy("tiny"), load_machine("default")):
         for copies in ("earliest", "latest"):
             assert simulated(text, arguments, 1, machine, copies) == want, (machine.name, copies)
+
+
+@pytest.mark.parametrize("limit", [8, -10])
+@pytest.mark.parametrize("body", [BLOCKS_ASSERT, IF_ASSERTS, SCAN_ASSERTS], ids=["blocks", "if", "scan"])
+def test_assertions_of_a_region(body: str, limit: int) -> None:
+    """As `debug=True` has in integer sums. The side of a branch that is not taken asserts nothing."""
+    text, arguments = kernel(body), [*arrays(), limit]
+    assert arguments[0][:64].max() == 8, "the largest violates what is asserted of the smaller"
+    want = outcome(parse_module(text, "k"), arguments, 1, "earliest")
+    assert (want == "AssertionTrap") == (limit < 0)
+    assert simulated(text, arguments, 1, roomy("tiny")) == want
 
 
 @pytest.mark.parametrize("trips", range(5))
