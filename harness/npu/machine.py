@@ -321,7 +321,7 @@ def _read(name_or_path: str | Path, folder: Path) -> tuple[str, str]:
         raise UsageError(f"there is no machine {name!r}{_meant(name, presets())}", hint=hint)
     try:
         return path.read_text(encoding="utf-8"), str(path)
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # ValueError: bytes that are no UTF-8, a NUL in the path
         raise UsageError(f"cannot read the machine {path}: {error}") from error
 
 

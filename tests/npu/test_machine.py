@@ -110,7 +110,12 @@ def test_a_file_cannot_be_its_own_base(tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("wyde", "did you mean 'wide'?"), ("none.toml", "cannot read the machine none.toml"), (".", "no machine")],
+    [
+        ("wyde", "did you mean 'wide'?"),
+        ("none.toml", "cannot read the machine none.toml"),
+        (".", "no machine"),
+        ("a\0.toml", "null byte"),
+    ],
 )
 def test_a_machine_that_is_not_there_is_named(name: str, says: str):
     with pytest.raises(UsageError) as error:
