@@ -88,7 +88,8 @@ BUCKETS: tuple[Bucket, ...] = (
         "trap-out-of-bounds",
         "kernel or compiler",
         "A program touched memory outside every buffer its pointer may point into.",
-        "Look at the mask and the bounds at the kernel line named; then run with --target=ttir, which runs no pass.",
+        "Look at the mask and the bounds at the kernel line named; then rerun with --check-lowering (npu) and with"
+        " --target=ttir, which runs no pass.",
         "Look at the mask and the bounds at the kernel line named: no pass has had a part in it.",
     ),
     Bucket(
@@ -125,7 +126,8 @@ BUCKETS: tuple[Bucket, ...] = (
         "wrong-values",
         "kernel or compiler",
         "The run finished and a buffer differs from its golden.",
-        "Read the shape of the error in the report, then run with --target=ttir, which runs no pass.",
+        "Read the shape of the error in the report, then rerun with --check-lowering (npu) and with --target=ttir,"
+        " which runs no pass.",
         "Read the shape of the error in the report, then the kernel and its reference: no pass has had a part in it.",
     ),
     Bucket(

@@ -21,6 +21,8 @@ _STATE_THE_SUM = (
 
 # Where no pass runs at all.
 _WITHOUT_PASSES = "ttir"
+_OPTION_WITHOUT_PASSES = f"--target={_WITHOUT_PASSES}"
+_TARGET_IN_ID = re.compile(r"(?<=\[)[a-z]+(?=[-\]])")
 
 
 def next_step(verdict: Verdict) -> str:
@@ -34,7 +36,17 @@ def next_step(verdict: Verdict) -> str:
     # On a pipeline, what is wrong and no pass's doing was so before the first of them.
     if on_pipeline or verdict.target == _WITHOUT_PASSES:
         return hint + (bucket.without_passes or bucket.next_step)
-    return hint + bucket.next_step
+    return hint + _with_command(bucket.next_step, verdict.case)
+
+
+def _with_command(advice: str, case: str) -> str:
+    """Where no pass runs the case has another id than the one at hand, which names the target it failed on."""
+    if _OPTION_WITHOUT_PASSES not in advice:
+        return advice
+    file, separator, name = case.partition("::")
+    node = f"{file}{separator}{_TARGET_IN_ID.sub(_WITHOUT_PASSES, name, count=1)}"
+    command = shlex.join(["python", "-m", "pytest", node, _OPTION_WITHOUT_PASSES])
+    return f"{advice.removesuffix('.')}: {command}"
 
 
 def _differs_as_sums_do(evidence: Evidence) -> bool:

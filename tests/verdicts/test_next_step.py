@@ -29,6 +29,12 @@ def test_on_npu_the_next_place_to_look_is_ttir():
     assert "--target=ttir" not in next_step(verdict("ttir", "OutOfBounds", "simulate"))
 
 
+def test_the_command_without_passes_names_the_case_there():
+    found = next_step(verdict("npu", "OutOfBounds", "simulate"))
+    assert "--check-lowering" in found
+    assert found.endswith("python -m pytest 'k/a.py::a[ttir-1]' --target=ttir")
+
+
 @pytest.mark.parametrize(
     ("kind", "stage", "changed_by"),
     [("PassFailed", "tritongpu-pipeline", ""), ("OutOfBounds", "simulate", "tritongpu-pipeline")],
