@@ -62,7 +62,7 @@ class KernelCases:
         from importlib import metadata
 
         versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("triton", "torch"))
-        return f"kernel cases: target {', '.join(self.settings.targets)}; {self.settings.run.checks} checks; {versions}"
+        return f"kernel cases: {self.settings.summary}; {versions}"
 
     def pytest_sessionstart(self) -> None:
         if not wants_cases(self.config, self.settings):

@@ -91,6 +91,12 @@ class Settings:
         return text.replace(f"{self.root}/", "")
 
     @property
+    def summary(self) -> str:
+        """Where cases run and how closely they are watched, for the head of a run."""
+        machine = f"; machine {self.run.machine}" if self.run.machine else ""
+        return f"target {', '.join(self.targets)}{machine}; {self.run.checks} checks"
+
+    @property
     def rerun(self) -> tuple[str, ...]:
         """The options that running one case again needs: those that are not the default."""
         targets = () if self.targets == (DEFAULT_TARGET,) else (f"--target={','.join(self.targets)}",)

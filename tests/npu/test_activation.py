@@ -65,6 +65,12 @@ def test_an_ordinary_script_runs_on_the_npu_when_the_environment_says_so(tmp_pat
     assert "script.py:" in last
 
 
+@pytest.mark.parametrize(("named", "arch"), [("", "simulated"), ("none", "simulated"), ("tiny", "tiny")])
+def test_a_variable_names_the_machine_of_a_script(monkeypatch: pytest.MonkeyPatch, named: str, arch: str):
+    monkeypatch.setenv("TRITON_NPU_MACHINE", named)
+    assert npu_driver.NpuDriver().arch == arch
+
+
 def test_the_backend_is_known_but_inactive_and_light(tmp_path: Path):
     code = """
         import sys

@@ -49,6 +49,19 @@ def test_the_npu_is_a_machine_unless_told_otherwise(
 
 
 @pytest.mark.parametrize(
+    ("arguments", "summary"),
+    [
+        (("--target=npu,ttir",), "target npu, ttir; machine default; fast checks"),
+        (("--machine=none",), "target npu; fast checks"),
+    ],
+)
+def test_the_head_of_a_run_names_the_machine(
+    pytester: pytest.Pytester, arguments: tuple[str, ...], summary: str
+) -> None:
+    assert Settings.of(pytester.parseconfig(*arguments)).summary == summary
+
+
+@pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (("--timing", "--machine=none"), "--timing is about a machine, and there is none with --machine=none"),

@@ -19,21 +19,29 @@ if TYPE_CHECKING:
 
     from harness.npu.loader import LoadedKernel
 
+MACHINE_VARIABLE = "TRITON_NPU_MACHINE"
+NO_MACHINE = ("", "none")  # none: as with --machine, the IR is executed
+
 # The simulator has no limit on either; Triton refuses a kernel that asks for more.
 MAX_SHARED_MEMORY = 1 << 40
 MAX_THREADS = 1 << 30
 
 
+def _machine_asked_for() -> str:
+    named = os.environ.get(MACHINE_VARIABLE, "")
+    return "" if named in NO_MACHINE else named
+
+
 class NpuDriver(DriverBase):
     """The driver of the simulated NPU. `arch` picks a row of `compiler.PIPELINES`, or names a machine; without it
-    the variable TRITON_NPU_MACHINE does.
+    the variable TRITON_NPU_MACHINE does, and where that says none the IR is executed.
 
     Triton's base class has no annotations, and a checker reads its empty methods as returning None.
     """
 
     def __init__(self, arch: str = "") -> None:
         super().__init__()
-        self.arch = arch or os.environ.get("TRITON_NPU_MACHINE") or "simulated"
+        self.arch = arch or _machine_asked_for() or "simulated"
         machine = None if self.arch in PIPELINES else load_machine(self.arch)
         self.number = _device_number(self.arch, machine)
         self.utils = NpuUtils(machine)
