@@ -32,7 +32,7 @@ leaves it in Triton's cache.
 _TIME = """How long a case's launches take on a machine: cycles, busy engines, roofline. No value is computed.
 
     harness time coverage_kernels/reduce/softmax.py --machine wide
-    harness time 'coverage_kernels/gemm/matmul.py::matmul[fp32-64x64x64]' --trace matmul.json
+    harness time 'coverage_kernels/gemm/tails.py::tails[fp32-64x64x64]' --trace tails.json
 
 The trace opens in ui.perfetto.dev. Where the way through a kernel depends on what it loads, --values runs it first.
 """

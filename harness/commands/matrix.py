@@ -1,7 +1,7 @@
 """`harness matrix CASE... --triton 3.6.0,3.7.1 --target cuda:80`: the cases on several releases of Triton.
 
     harness matrix coverage_kernels/regressions --triton 3.6.0,3.7.1,3.8.0,3.9.0
-    harness matrix coverage_kernels/gemm/matmul.py --triton all --target cuda:90,hip:gfx942
+    harness matrix coverage_kernels/gemm/tails.py --triton all --target cuda:90,hip:gfx942
 
 CASE is a file or folder of cases, or FILE::CASE, or FILE::CASE[PARAMETERS]. Each release is installed once into the
 cache and works offline from then on; the release of this Python is used as it is. Every case is bisected as by
