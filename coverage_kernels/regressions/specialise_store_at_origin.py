@@ -3,7 +3,7 @@
 Hopper's `nvgpu-warp-specialization` splits the rows of the tile over two groups of warps. It moves what the second
 one's row is computed from, and where the column is the same SSA value, such as the constant 0, it moves the column as
 well: the second half of the rows is stored beside where it belongs, or not at all. Silent. With another column each
-half is in its place. 3.6.0 to 3.9.0, and an H200 with 3.6.0 gives what the bisector's execution gives; no report of
+half is in its place. 3.4.0 to 3.9.0, and an H200 with 3.6.0 gives what the bisector's execution gives; no report of
 it is known.
 """
 
