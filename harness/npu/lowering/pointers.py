@@ -12,7 +12,8 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.parser.core import ForwardDeclaredValue
 
-from harness.ir import attribute, operand
+from harness.errors import Refusal
+from harness.ir import attribute, operand, source_location
 from harness.ir.dialects.npu import Access, LoadOp, StoreOp, transfer
 from harness.ir.dialects.tt_ops import ReshapeOp, SplatOp
 from harness.ir.dialects.tt_types import TensorDescriptorType
@@ -28,23 +29,22 @@ from harness.npu.lowering.scalars import Scalar
 if TYPE_CHECKING:
     from harness.npu.machine import Machine
 
-# Strided dimensions that a DMA descriptor has.
-DIMENSIONS = 4
-
 
 def run(module: ModuleOp, machine: Machine) -> None:
-    """The pass; the machine has no say in it."""
+    """The pass; the machine says how many dimensions its DMA has. Raises Refusal for a block of a tensor descriptor
+    that has more: through pointers a list of addresses does it."""
     for function in list(module.body.block.ops):
         if function.regions and function.regions[0].blocks:
-            _Rewriter(Analysis(function)).run(function)
+            _Rewriter(Analysis(function), machine.dma.dimensions).run(function)
 
 
 @dataclass
 class _Rewriter:
-    """Rewrites one function. `demanded`: the joins whose scalars are wanted, with what stands for their results until
-    their ops give them."""
+    """Rewrites one function. `dimensions`: strided ones that a DMA descriptor has. `demanded`: the joins whose scalars
+    are wanted, with what stands for their results until their ops give them."""
 
     analysis: Analysis
+    dimensions: int
     demanded: dict[Join, SSAValue] = field(default_factory=dict)
     _joins: dict[Scalar, Join] = field(default_factory=dict)
     _constants: dict[Attribute, SSAValue] = field(default_factory=dict)
@@ -139,6 +139,9 @@ class _Rewriter:
         self._constants[value] = op.results[0]
         return op.results[0]
 
+    def is_strided(self, pointers: Pointers | None) -> bool:
+        return pointers is not None and len(pointers.extents) <= self.dimensions
+
     def mask_of(self, op: Operation) -> Mask | None:
         value = operand(op, "mask")
         return None if value is None else self.analysis.mask(value)
@@ -161,16 +164,12 @@ class _Rewriter:
 # --- loads and stores through pointers ------------------------------------------------------------------------------
 
 
-def _is_strided(pointers: Pointers | None) -> bool:
-    return pointers is not None and len(pointers.extents) <= DIMENSIONS
-
-
 def _load(rewriter: _Rewriter, op: Operation) -> None:
     pointer = operand(op, "ptr")
     assert pointer is not None
     pointers = rewriter.analysis.pointers(pointer)
     volatile: Any = attribute(op, "isVolatile")
-    if pointers is None or not _is_strided(pointers) or (volatile is not None and volatile.value.data):
+    if pointers is None or not rewriter.is_strided(pointers) or (volatile is not None and volatile.value.data):
         return
     access = rewriter.access(pointers, rewriter.mask_of(op))
     other = _fill(rewriter, op, operand(op, "other"))
@@ -181,7 +180,7 @@ def _store(rewriter: _Rewriter, op: Operation) -> None:
     pointer, value = operand(op, "ptr"), operand(op, "value")
     assert pointer is not None and value is not None
     pointers = rewriter.analysis.pointers(pointer)
-    if pointers is None or not _is_strided(pointers):
+    if pointers is None or not rewriter.is_strided(pointers):
         return
     access = rewriter.access(pointers, rewriter.mask_of(op))
     rewriter.replace(op, transfer(StoreOp, access, [], value=value))
@@ -241,10 +240,14 @@ def _block(rewriter: _Rewriter, op: Operation) -> tuple[Described, Access, Tenso
     block = TensorType(tile.element_type, desc.type.block.get_shape())
     indices: tuple[SSAValue, ...] = tuple(op.indices)  # pyright: ignore[reportAttributeAccessIssue]
     pointers, mask = block_access(rewriter.analysis.scalars, tensor, indices, extents_of(block))
-    if not _is_strided(pointers):
+    if not rewriter.is_strided(pointers):
         pointers, mask = without_unit_axes(rewriter.analysis.scalars, pointers, mask)
         block = TensorType(tile.element_type, pointers.extents)
-    return (tensor, rewriter.access(pointers, mask), block) if _is_strided(pointers) else None
+    if not rewriter.is_strided(pointers):
+        most = rewriter.dimensions
+        what = f"a block of {len(pointers.extents)} axes is more than a DMA descriptor of the machine has ({most})"
+        raise Refusal(what, source_location(op), "load and store it through pointers")
+    return tensor, rewriter.access(pointers, mask), block
 
 
 _REWRITES: dict[str, Callable[[_Rewriter, Operation], None]] = {

@@ -3,13 +3,16 @@ regions, transfers."""
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from lowering_kit import outcome
 from machine_run import program_of, roomy, simulated
 
+from harness.errors import Refusal
 from harness.ir import parse_module
-from harness.npu.machine import load_machine
+from harness.npu.machine import Machine, load_machine
 
 ROWS = """
   %at = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
@@ -229,6 +232,59 @@ def test_assertions_of_a_region(body: str, limit: int) -> None:
     want = outcome(parse_module(text, "k"), arguments, 1, "earliest")
     assert (want == "AssertionTrap") == (limit < 0)
     assert simulated(text, arguments, 1, roomy("tiny")) == want
+
+
+SQUARE = """module {
+tt.func public @k(%x: !tt.ptr<i32>, %n: i32) {
+  %c8 = arith.constant dense<8> : tensor<8x1xi32>
+  %at = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<8xi32>
+  %r = tt.expand_dims %at {axis = 1 : i32} : tensor<8xi32> -> tensor<8x1xi32>
+  %s = arith.muli %r, %c8 : tensor<8x1xi32>
+  %i = tt.broadcast %s : tensor<8x1xi32> -> tensor<8x8xi32>
+  %c = tt.expand_dims %at {axis = 0 : i32} : tensor<8xi32> -> tensor<1x8xi32>
+  %j = tt.broadcast %c : tensor<1x8xi32> -> tensor<8x8xi32>
+  %o = arith.addi %i, %j : tensor<8x8xi32>
+  %p = tt.splat %x : !tt.ptr<i32> -> tensor<8x8x!tt.ptr<i32>>
+  %q = tt.addptr %p, %o : tensor<8x8x!tt.ptr<i32>>, tensor<8x8xi32>
+  %v = tt.load %q : tensor<8x8x!tt.ptr<i32>>
+  %t = tt.trans %v {order = array<i32: 1, 0>} : tensor<8x8xi32> -> tensor<8x8xi32>
+  tt.store %q, %t : tensor<8x8x!tt.ptr<i32>>
+  tt.return
+}
+}
+"""
+BLOCK = """module {
+tt.func public @k(%x: !tt.ptr<i32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c8 = arith.constant 8 : i32
+  %c1 = arith.constant 1 : i64
+  %w = arith.constant 8 : i64
+  %d = tt.make_tensor_descriptor %x, [%c8, %c8], [%w, %c1] : !tt.ptr<i32>, !tt.tensordesc<8x8xi32>
+  %v = tt.descriptor_load %d[%c0, %c0] : !tt.tensordesc<8x8xi32> -> tensor<8x8xi32>
+  tt.descriptor_store %d[%c0, %c0], %v : !tt.tensordesc<8x8xi32>, tensor<8x8xi32>
+  tt.return
+}
+}
+"""
+
+
+def of_dimensions(count: int) -> Machine:
+    machine = load_machine("tiny")
+    return dataclasses.replace(machine, dma=dataclasses.replace(machine.dma, dimensions=count))
+
+
+def test_tiles_of_more_axes_than_the_dma_has_are_lists_of_addresses() -> None:
+    arguments = [arrays()[0], 0]
+    want = outcome(parse_module(SQUARE, "k"), arguments, 1, "earliest")
+    assert simulated(SQUARE, arguments, 1, of_dimensions(1)) == want
+
+
+def test_blocks_of_more_axes_than_the_dma_has_are_refused() -> None:
+    assert program_of(BLOCK, of_dimensions(2))
+    with pytest.raises(
+        Refusal, match=r"k:8:\d+: a block of 2 axes is more than a DMA descriptor of the machine has \(1\)"
+    ):
+        program_of(BLOCK, of_dimensions(1))
 
 
 @pytest.mark.parametrize("trips", range(5))
