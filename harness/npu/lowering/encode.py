@@ -95,6 +95,14 @@ class _Encoder:
             emitter.place(self._labels[block])
             self._block(block)
         emitter.finish()
+        self._check_registers(program.registers)
+
+    def _check_registers(self, used: int) -> None:
+        """Values that change places take some beside those that `npu-allocate` counts."""
+        budget = self._machine.scalar.registers
+        if used > budget:
+            what = f"the kernel needs {used} scalar registers, and machine {self._machine.name!r} has {budget}"
+            raise Refusal(what, source_location(self._function), "split the kernel")
 
     def _take_up_places(self) -> None:
         """Every address and register, and how much of each space they take."""

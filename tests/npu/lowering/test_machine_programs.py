@@ -287,6 +287,23 @@ def test_blocks_of_more_axes_than_the_dma_has_are_refused() -> None:
         program_of(BLOCK, of_dimensions(1))
 
 
+EXCHANGE = """
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%p = %c1, %q = %n) -> (i32, i32) : i32 {
+    scf.yield %q, %p : i32, i32
+  }
+  tt.store %x, %r#0 : !tt.ptr<i32>
+  tt.store %y, %r#1 : !tt.ptr<i32>
+"""
+
+
+def test_registers_for_values_that_change_places_count() -> None:
+    machine = load_machine("tiny")
+    enough = program_of(kernel(EXCHANGE), machine).registers
+    fewer = dataclasses.replace(machine, scalar=dataclasses.replace(machine.scalar, registers=enough - 1))
+    with pytest.raises(Refusal, match=f"k:2:.* needs {enough} scalar registers, and machine 'tiny' has {enough - 1}"):
+        program_of(kernel(EXCHANGE), fewer)
+
+
 @pytest.mark.parametrize("trips", range(5))
 def test_loops_of_blocks(trips: int) -> None:
     """`npu-inline` makes branches of scf out of blocks, and has none for loops; the passes after it do."""
