@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import hashlib
 import json
 import math
@@ -282,6 +283,7 @@ class Machine:
         return hashlib.sha256(json.dumps(dataclasses.asdict(self), sort_keys=True).encode()).hexdigest()
 
 
+@functools.lru_cache
 def presets() -> tuple[str, ...]:
     """The names of the machines that come with the package."""
     files = (resources.files("harness.npu") / "machines").iterdir()
@@ -295,7 +297,16 @@ def load_machine(name_or_path: str | Path) -> Machine:
     laid over key by key, a list or table (`special.functions`, `matrix.passes`) replaces the other.
     Raises UsageError with the file, the line where it can be told, and what was expected.
     """
+    if isinstance(name_or_path, str) and name_or_path in presets():
+        return _preset(name_or_path)
     text, path = _read(name_or_path, Path())
+    return machine_from_toml(text, path)
+
+
+@functools.lru_cache
+def _preset(name: str) -> Machine:
+    """Part of the package, and asked for several times in a case."""
+    text, path = _read(name, Path())
     return machine_from_toml(text, path)
 
 
