@@ -23,6 +23,7 @@ from harness.npu.lowering.liveness import has_place, reverse_post_order
 from harness.npu.lowering.placed import is_tile, placement_of, shape_of, width_of
 from harness.npu.lowering.rotation import Rotation, rotations_of
 from harness.npu.lowering.views import Views
+from harness.npu.products import PRODUCTS, passes_of
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -48,7 +49,15 @@ def encode_traced(
     program = Program(get(function, "sym_name"), machine.name, machine.lanes, source=source)
     emitter = Emitter(program, Views(machine.lanes))
     _Encoder(function, emitter, machine).run()
+    _check_products(program, emitter.lowered, machine)
     return program, emitter.lowered
+
+
+def _check_products(program: Program, lowered: list[Operation | None], machine: Machine) -> None:
+    """Raises Refusal, at its line, for a product of a type that the machine does not multiply."""
+    for instruction, operation in zip(program.instructions, lowered, strict=True):
+        if instruction.opcode in PRODUCTS:
+            passes_of(instruction, machine, source_location(operation) if operation else None)
 
 
 def _kernel(module: ModuleOp, name: str | None) -> Operation:

@@ -10,11 +10,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from harness.errors import IllegalInstruction, Refusal
-from harness.ir.enums import INPUT_PRECISION, SCALED_ELEMENT
+from harness.errors import IllegalInstruction
 from harness.npu.isa.opcodes import OPCODES, Engine
 from harness.npu.isa.program import Constant, Function, Instruction, Operand, Program, Register, Tile
 from harness.npu.machine import Machine
+from harness.npu.products import passes_of, scaled_element
 from harness.semantics import numpy_dtype
 
 
@@ -55,23 +55,6 @@ _PLAIN_MATH = frozenset(
     [f"math.{name}" for name in ("absf", "absi", "ceil", "copysign", "floor", "fma", "round", "roundeven", "trunc")]
     + ["math.ctlz", "math.ctpop", "math.cttz"]
 )
-_SCALED = {
-    "e4m3": "f8E4M3FN",
-    "e5m2": "f8E5M2",
-    "e2m3": "f6E2M3FN",
-    "e3m2": "f6E3M2FN",
-    "e2m1": "f4E2M1FN",
-    "bf16": "bf16",
-    "fp16": "f16",
-}
-# How often an f32 product goes through the array, in which type.
-_PRECISIONS = {
-    "tf32": (1, "tf32"),
-    "tf32x3": (3, "tf32"),
-    "ieee": (1, "f32"),
-    "bf16x3": (3, "bf16"),
-    "bf16x6": (6, "bf16"),
-}
 
 
 def bits_of(element: str) -> int:
@@ -310,31 +293,18 @@ class Costs:
 
     def _matmul(self, instruction: Instruction) -> Cost:
         a, b = tiles_of(instruction.operands[:2])
-        times, element = 1, a.element
-        if element == "f32":
-            times, element = _PRECISIONS[INPUT_PRECISION.keywords[instruction.immediates[0]]]
-        passes = times * self._passes(element)
+        passes = passes_of(instruction, self.machine)
         return self._product(a.extents[:-2], a.extents[-2], a.extents[-1], b.extents[-1], passes)
 
     def _matmul_scaled(self, instruction: Instruction) -> Cost:
         a, b = instruction.operands[0], instruction.operands[2]
         if not isinstance(a, Tile) or not isinstance(b, Tile):
             raise IllegalInstruction("the operands of a product are tiles")
-        names = [_SCALED[SCALED_ELEMENT.keywords[number]] for number in instruction.immediates[:2]]
-        passes = max(map(self._passes, names))
+        passes = passes_of(instruction, self.machine)
         result = _tile(instruction.results)
-        packed = 2 if names[0] == "f4E2M1FN" and instruction.immediates[3] else 1
+        packed = 2 if scaled_element(instruction.immediates[0]) == "f4E2M1FN" and instruction.immediates[3] else 1
         rows, columns = result.extents[-2:]
         return self._product(a.extents[:-2], rows, a.extents[-1] * packed, columns, passes)
-
-    def _passes(self, element: str) -> int:
-        passes = self.machine.matrix.passes_of(element)
-        if passes is None:
-            known = ", ".join(name for name, _ in self.machine.matrix.passes)
-            raise Refusal(
-                f"the matrix unit of {self.machine.name} does not multiply {element}", hint=f"it does: {known}"
-            )
-        return passes
 
     def _product(self, batch: tuple[int, ...], m: int, k: int, n: int, passes: int) -> Cost:
         """Each chunk of b stays in the array while the rows of a pass; the next one is loaded meanwhile."""
