@@ -59,8 +59,8 @@ class Timing:
 
     @property
     def achieved(self) -> float:
-        """The share of the roofline, 0 to 1."""
-        return self.roofline[self.bound] / self.cycles
+        """The share of the roofline, 0 to 1; 0 of a launch of no programs."""
+        return self.roofline[self.bound] / max(1, self.cycles)
 
 
 def time_program(
@@ -114,9 +114,9 @@ def _timing(program: Program, machine: Machine, grid: tuple[int, int, int], runs
 
     moved = total("bytes", "in") + total("bytes", "out")
     dram = moved / machine.dram_bytes_per_cycle
-    cycles = max([1, *(run.cycles for run in runs), -int(-dram // 1)])
+    cycles = max([0, *(run.cycles for run in runs), -int(-dram // 1)])
     units = {engine: machine.dma.engines if engine in (Engine.DMA_IN, Engine.DMA_OUT) else 1 for engine in Engine}
-    spent = max(1, len(runs)) * cycles
+    spent = max(1, len(runs) * cycles)
     return Timing(
         program,
         machine,

@@ -17,7 +17,7 @@ from harness.npu.timing import Timing, time_program, timing_table, write_trace
 TINY = load_machine("tiny")
 
 
-def timed(name: str, events: bool = True, trips: int = 50) -> Timing:
+def timed(name: str, events: bool = True, trips: int = 50, programs: int = 2) -> Timing:
     code = Assembly(name, lanes=8)
     x, y = code.tile(64), code.tile(64)
     code.loop("blocks", code.argument(0))
@@ -26,7 +26,7 @@ def timed(name: str, events: bool = True, trips: int = 50) -> Timing:
     code.vector("math.exp", y, x)
     code.store(y, 1)
     code.end("blocks")
-    return time_program(code.build(), TINY, (2,), [trips], events=events)
+    return time_program(code.build(), TINY, (programs,), [trips], events=events)
 
 
 def test_the_table_has_a_line_a_launch_and_a_column_an_engine():
@@ -60,6 +60,14 @@ def test_without_events_a_timing_is_the_same_and_keeps_none():
     bare, full = timed("a", events=False), timed("a")
     assert bare.tracks == ()
     assert (bare.cycles, bare.busy, bare.stepped) == (full.cycles, full.busy, full.stepped)
+
+
+def test_a_grid_of_no_programs_takes_no_time(tmp_path: Path):
+    timing = timed("none", programs=0)
+    assert (timing.cycles, timing.seconds, timing.achieved, timing.stepped) == (0, 0, 0, 0)
+    assert set(timing.busy.values()) == {0}
+    assert timing_table([timing])[1].split()[:5] == ["none", "0", "0", "0", "ns"]
+    write_trace(tmp_path / "trace.json", [timing, timed("some")])
 
 
 def test_a_trace_that_cannot_be_written_is_told(tmp_path: Path):
