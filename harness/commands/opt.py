@@ -2,6 +2,7 @@
 
     harness opt FILE.mlir --triton-combine --tritongpu-pipeline="num-stages=3"
     harness opt FILE.mlir --npu-analyze-pointers --machine=tiny    passes of the simulated NPU's lowering
+    harness opt FILE.mlir --pass npu-analyze-pointers              the same pass
     harness opt FILE.mlir --npu-lower --print-after                all of them, and the IR after each
     harness opt --list-passes
     harness opt --update FILE.mlir

@@ -1,6 +1,7 @@
 """The passes of the simulated NPU's lowering over a file, as triton-opt runs Triton's.
 
 harness opt FILE.mlir --npu-analyze-pointers --machine=tiny
+harness opt FILE.mlir --pass npu-analyze-pointers
 // RUN: harness-opt %s --npu-analyze-pointers | FileCheck %s
 """
 
@@ -43,11 +44,13 @@ class LoweringRequest:
 
 _SWITCHES = {"print-after": "print_after", "mlir-print-debuginfo": "debuginfo", "split-input-file": "split_input_file"}
 _VALUES = {"machine": "machine", "o": "output"}
+_PASS = "pass"  # takes the name of a pass; its name as a flag means the same
 
 
 def is_asked_for(arguments: Sequence[str]) -> bool:
     """Whether a command line names a pass of ours."""
-    return any(argument.lstrip("-").startswith(_PREFIX) for argument in arguments if argument.startswith("-"))
+    flags = [argument.lstrip("-") for argument in arguments if argument.startswith("-")]
+    return any(flag.startswith(_PREFIX) or flag.partition("=")[0] == _PASS for flag in flags)
 
 
 def pass_names() -> tuple[str, ...]:
@@ -77,19 +80,24 @@ def _with_flag(request: LoweringRequest, flag: str, rest: list[str]) -> Lowering
     name, equals, value = flag.partition("=")
     if name in _SWITCHES and not equals:
         return replace(request, **{_SWITCHES[name]: True})
-    if name in _VALUES:
+    if name in _VALUES or name == _PASS:
         if not equals and not rest:
             raise UsageError(f"--{name} has no value")
-        return replace(request, **{_VALUES[name]: value if equals else rest.pop(0)})
-    if name == _ALL and not equals:
-        return replace(request, passes=(*request.passes, *pass_names()))
-    if name in pass_names() and not equals:
-        return replace(request, passes=(*request.passes, name))
+        value = value if equals else rest.pop(0)
+        return _with_pass(request, value) if name == _PASS else replace(request, **{_VALUES[name]: value})
+    if name.startswith(_PREFIX) and not equals:
+        return _with_pass(request, name)
     raise _unknown(name)
 
 
-def _unknown(name: str) -> UnsupportedFlag | UsageError:
-    if name.startswith(_PREFIX):
+def _with_pass(request: LoweringRequest, name: str) -> LoweringRequest:
+    if name != _ALL and name not in pass_names():
+        raise _unknown(name, is_pass=True)
+    return replace(request, passes=(*request.passes, *(pass_names() if name == _ALL else (name,))))
+
+
+def _unknown(name: str, is_pass: bool = False) -> UnsupportedFlag | UsageError:
+    if is_pass or name.startswith(_PREFIX):
         names = (*pass_names(), _ALL)
         close = difflib.get_close_matches(name, names, n=1) or [", ".join(names)]
         return UsageError(f"there is no pass {name}", hint=f"did you mean {close[0]}?")

@@ -53,6 +53,15 @@ def test_the_whole_pipeline_is_a_flag() -> None:
     assert parse_arguments(["--npu-lower"]).passes == pass_names()
 
 
+def test_a_pass_may_be_named_by_a_flag_of_its_own(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["opt", str(file), "--pass", "npu-analyze-pointers", "--pass=npu-schedule", "--print-after"]) == 0
+    named = capfd.readouterr().out
+    assert "// after npu-schedule\n" in named
+    assert main(["opt", str(file), "--npu-analyze-pointers", "--npu-schedule", "--print-after"]) == 0
+    assert capfd.readouterr().out == named
+    assert parse_arguments(["--pass", "npu-lower"]).passes == pass_names()
+
+
 def test_modules_of_one_file_are_lowered_apart(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "two.mlir"
     path.write_text(f"{TEXT}// -----\n{TEXT}")
@@ -66,7 +75,17 @@ def test_a_pass_of_tritons_among_ours_is_refused() -> None:
         parse_arguments(["--npu-inline", "-canonicalize"])
 
 
-@pytest.mark.parametrize("arguments", [["--npu-inlin"], ["a.mlir", "b.mlir", "--npu-inline"], ["--machine"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--npu-inlin"],
+        ["--pass"],
+        ["--pass", "canonicalize"],
+        ["--pass", "npu-inlin"],
+        ["a.mlir", "b.mlir", "--npu-inline"],
+        ["--machine"],
+    ],
+)
 def test_what_is_no_command_line_is_said(arguments: list[str]) -> None:
     with pytest.raises(UsageError):
         parse_arguments(arguments)
