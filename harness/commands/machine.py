@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,8 @@ _TIME = """How long a case's launches take on a machine: cycles, busy engines, r
     harness time 'coverage_kernels/gemm/tails.py::tails[fp32-64x64x64]' --trace tails.json
 
 The trace opens in ui.perfetto.dev. Where the way through a kernel depends on what it loads, --values runs it first.
+A case without a time (it is refused, or needs --values) is named with the reason; the others are timed all the same,
+and the exit status is 1.
 """
 
 
@@ -58,41 +61,43 @@ def _command(subcommands: Any, name: str, summary: str, description: str) -> arg
 
 
 def run_disasm(options: argparse.Namespace) -> int:
-    """Raises UsageError for a case, file or machine that is none, Refusal for what the machine cannot do."""
+    """Exit status 1 where a case has no program. Raises UsageError for a case, file or machine that is none."""
     from harness.npu.isa.disassembly import disassemble
+    from harness.targets.machine_run import Wanted
 
-    for program in _programs(options):
-        print(disassemble(program))
-    return 0
+    file = Path(options.case)
+    if file.suffix == ".npu":
+        print(disassemble(_read(file)))
+        return 0
+    records, failed = _launches(options, Wanted())
+    programs = [record.program for record in records if record.program is not None]
+    for at, program in enumerate(programs):
+        if program not in programs[:at]:
+            print(disassemble(program))
+    return _status(failed)
 
 
 def run_time(options: argparse.Namespace) -> int:
-    """Raises as `run_disasm` does, and NeedsProfile where cycles depend on values."""
-    from harness.npu.session import Untimed
+    """Exit status 1 where a case has no time. Raises as `run_disasm` does."""
     from harness.npu.timing import Timing, timing_table, write_trace
     from harness.targets.machine_run import Wanted
 
     wanted = Wanted(values=options.values, timing=True, events=options.trace is not None)
-    found = [record.timing for record in _launches(options, wanted)]
-    for one in found:
-        if isinstance(one, Untimed):
-            raise UsageError(f"the cycles depend on values: {one.reason}", hint="give --values")
-    timings = [one for one in found if isinstance(one, Timing)]
-    print("\n".join(timing_table(timings)))
+    records, failed = _launches(options, wanted)
+    timings = [record.timing for record in records if isinstance(record.timing, Timing)]
+    if timings:
+        print("\n".join(timing_table(timings)))
     if options.trace is not None:
         write_trace(options.trace, timings)
         print(f"trace: {options.trace}")
-    return 0
+    return _status(failed)
 
 
-def _programs(options: argparse.Namespace) -> list[Program]:
-    file = Path(options.case)
-    if file.suffix == ".npu":
-        return [_read(file)]
-    from harness.targets.machine_run import Wanted
-
-    programs = [record.program for record in _launches(options, Wanted()) if record.program is not None]
-    return [program for at, program in enumerate(programs) if program not in programs[:at]]
+def _status(failed: Sequence[str]) -> int:
+    """Says which cases have nothing to show, and why."""
+    for line in failed:
+        print(f"harness: {line}", file=sys.stderr)
+    return 1 if failed else 0
 
 
 def _read(file: Path) -> Program:
@@ -104,8 +109,8 @@ def _read(file: Path) -> Program:
         raise UsageError(f"cannot read {file}: {error.strerror}") from error
 
 
-def _launches(options: argparse.Namespace, wanted: Wanted) -> Iterator[LaunchRecord]:
-    """Of every instance that is meant, one after the other."""
+def _launches(options: argparse.Namespace, wanted: Wanted) -> tuple[list[LaunchRecord], list[str]]:
+    """Of every instance that is meant, one after the other; and a sentence for each that failed, its case named."""
     from harness.npu.machine import load_machine
     from harness.targets.machine_run import run_on_machine
 
@@ -114,8 +119,29 @@ def _launches(options: argparse.Namespace, wanted: Wanted) -> Iterator[LaunchRec
     if not Path(file).is_file() or Path(file).suffix != ".py":
         hint = "CASE is FILE.py, FILE.py::CASE or a node id"
         raise UsageError(f"{file or options.case!r} is no file of kernel cases", hint=hint)
+    records, failed = [], []
     for instance in chosen_instances(Path(file), name):
-        yield from _in_a_sentence(instance, partial(run_on_machine, instance, options.machine, wanted))
+        try:
+            launched = _in_a_sentence(instance, partial(run_on_machine, instance, options.machine, wanted))
+        except HarnessError as error:
+            failed.append(f"{_node_id(file, instance)}: {error}")
+            continue
+        records += launched
+        failed += [f"{_node_id(file, instance)}: {reason}" for reason in dict.fromkeys(_untimed(launched))]
+    return records, failed
+
+
+def _untimed(records: Sequence[LaunchRecord]) -> Iterator[str]:
+    from harness.npu.session import Untimed
+
+    for record in records:
+        if isinstance(record.timing, Untimed):
+            yield f"the cycles depend on values: {record.timing.reason} (give --values)"
+
+
+def _node_id(file: str, instance: CaseInstance) -> str:
+    inside = f"[{instance.parameter_id}]" if instance.parameter_id else ""
+    return f"{file}::{instance.template.name}{inside}"
 
 
 def _in_a_sentence(instance: CaseInstance, launch: Callable[[], list[LaunchRecord]]) -> list[LaunchRecord]:
