@@ -33,6 +33,11 @@ class Allocation:
     inside: np.ndarray | None = None
     initialised: np.ndarray | None = None
 
+    def is_apart(self, other: Allocation) -> bool:
+        """Whether the two have no byte in common."""
+        first, second = (self, other) if self.address <= other.address else (other, self)
+        return first is not second and first.address + first.bytes.size <= second.address
+
 
 @dataclass
 class Memory:

@@ -16,6 +16,7 @@ from xdsl.ir import Operation
 from harness.executor.bounds import AccessType
 from harness.executor.context import Context
 from harness.executor.deferred import Deferred
+from harness.executor.memory import Allocation
 from harness.executor.ops_local import TOKEN
 from harness.executor.ops_memory import from_memory, load_through, loader, plain_access, store_through, to_memory
 from harness.executor.ops_tensor import broadcast_box, unary
@@ -246,6 +247,22 @@ def _descriptor_fill(planner: Planner, operation: Operation) -> Step:
         return np.full(1, np.nan if nan else 0).astype(dtype)
 
     return unary(fill)(planner, operation)
+
+
+@op("npu.apart")
+def _apart(planner: Planner, operation: Operation) -> Step:
+    one, other = planner.slots_of(operation.operands)
+    target = planner.slot(operation.results[0])
+
+    def run(context: Context, frame: Frame) -> None:
+        first, second = (_allocation(frame[slot]) for slot in (one, other))
+        frame[target] = np.array([first is not None and second is not None and first.is_apart(second)])
+
+    return run
+
+
+def _allocation(value: Pointer | Descriptor) -> Allocation | None:
+    return value.pointer.allocation if isinstance(value, Descriptor) else value.allocation
 
 
 # --- probes --------------------------------------------------------------------------------------------------

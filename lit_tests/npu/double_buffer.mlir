@@ -32,13 +32,25 @@ tt.func public @ahead(%x: !tt.ptr<f32>, %one: i64, %n: i32) {
   tt.return
 }
 
-// Not where the loop writes memory, which may be what the next trip reads.
+// Where the loop writes another argument's buffer the launch decides: the next trip may read what this one writes if it
+// was given one buffer twice.
 
 // CHECK-LABEL: tt.func public @writes(
-// CHECK: scf.for
+// CHECK: %[[APART:.+]] = npu.apart %x, %y : !tt.ptr<f32>, !tt.ptr<f32>
+// CHECK: scf.if %[[APART]] {
+// CHECK: %[[WFIRST:.+]] = npu.wait
+// CHECK: scf.for {{.+}} iter_args(%[[NOW:.+]] = %[[WFIRST]])
+// CHECK: %[[WS:.+]]:2 = npu.start_load
+// CHECK: %[[STORE:.+]] = npu.start_store %[[NOW]] to %y
+// CHECK: npu.wait %[[STORE]]
+// CHECK: %[[WNEXT:.+]] = npu.wait %[[WS]]#1, %[[WS]]#0
+// CHECK: scf.yield %[[WNEXT]]
+// CHECK: } else {
+// CHECK-NEXT: scf.for
 // CHECK-SAME: : i32 {
 // CHECK-NEXT: npu.start_load
 // CHECK-NEXT: npu.wait
+// CHECK-NEXT: npu.start_store
 tt.func public @writes(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %one: i64, %n: i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -49,7 +61,143 @@ tt.func public @writes(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %one: i64, %n: i32) {
   tt.return
 }
 
-// Nor where the address has to be loaded first: of the two loads only that of the address itself is ahead.
+// One buffer that load and store walk along: nothing is asked where a trip leaves behind what the one before touched.
+
+// CHECK-LABEL: tt.func public @in_place(
+// CHECK-NOT: npu.apart
+// CHECK-NOT: scf.if
+// CHECK: npu.start_load
+// CHECK: scf.for {{.+}} iter_args(
+// CHECK: npu.start_load
+// CHECK: npu.start_store
+// CHECK: npu.wait
+// CHECK: npu.wait
+// CHECK: tt.return
+tt.func public @in_place(%x: !tt.ptr<f32>, %n: i32) {
+  %one = arith.constant 1 : i64
+  %c0 = arith.constant 0 : i32
+  %c8 = arith.constant 8 : i32
+  scf.for %i = %c0 to %n step %c8 : i32 {
+    %p = tt.addptr %x, %i : !tt.ptr<f32>, i32
+    %a = npu.load %p[%one] : !tt.ptr<f32> -> tensor<8xf32>
+    %b = arith.addf %a, %a : tensor<8xf32>
+    npu.store %b to %p[%one] : tensor<8xf32> -> !tt.ptr<f32>
+  }
+  tt.return
+}
+
+// Steps of 7 do not.
+
+// CHECK-LABEL: tt.func public @overlapping(
+// CHECK: scf.for
+// CHECK-SAME: : i32 {
+// CHECK: npu.start_load
+// CHECK-NEXT: npu.wait
+// CHECK: tt.return
+tt.func public @overlapping(%x: !tt.ptr<f32>, %n: i32) {
+  %one = arith.constant 1 : i64
+  %c0 = arith.constant 0 : i32
+  %c7 = arith.constant 7 : i32
+  scf.for %i = %c0 to %n step %c7 : i32 {
+    %p = tt.addptr %x, %i : !tt.ptr<f32>, i32
+    %a = npu.load %p[%one] : !tt.ptr<f32> -> tensor<8xf32>
+    %b = arith.addf %a, %a : tensor<8xf32>
+    npu.store %b to %p[%one] : tensor<8xf32> -> !tt.ptr<f32>
+  }
+  tt.return
+}
+
+// Carried pointers, a step back of 40 at a time, and two rows of a constant pitch: 1 + 1 * 32 + 7 * 1 elements.
+
+// CHECK-LABEL: tt.func public @backwards(
+// CHECK: scf.for {{.+}} iter_args(%{{.+}} = %x, %{{.+}} = %{{.+}}) -> (!tt.ptr<f32>, tensor<2x8xf32>)
+// CHECK: tt.return
+tt.func public @backwards(%x: !tt.ptr<f32>, %n: i32) {
+  %one = arith.constant 1 : i64
+  %pitch = arith.constant 32 : i64
+  %back = arith.constant -40 : i64
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %end = scf.for %i = %c0 to %n step %c1 iter_args(%p = %x) -> (!tt.ptr<f32>) : i32 {
+    %a = npu.load %p[%pitch, %one] : !tt.ptr<f32> -> tensor<2x8xf32>
+    %b = arith.addf %a, %a : tensor<2x8xf32>
+    npu.store %b to %p[%pitch, %one] : tensor<2x8xf32> -> !tt.ptr<f32>
+    %q = tt.addptr %p, %back : !tt.ptr<f32>, i64
+    scf.yield %q : !tt.ptr<f32>
+  }
+  tt.return
+}
+
+// Not where nobody knows what is written, nor beside an atomic.
+
+// CHECK-LABEL: tt.func public @somewhere(
+// CHECK-NOT: npu.apart
+// CHECK: scf.for
+// CHECK-SAME: : i32 {
+// CHECK-NEXT: npu.start_load
+// CHECK-NEXT: npu.wait
+// CHECK: tt.return
+tt.func public @somewhere(%x: !tt.ptr<f32>, %y: i64, %one: i64, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %p = tt.int_to_ptr %y : i64 -> !tt.ptr<f32>
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    %a = npu.load %x[%one] : !tt.ptr<f32> -> tensor<8xf32>
+    npu.store %a to %p[%one] : tensor<8xf32> -> !tt.ptr<f32>
+  }
+  tt.return
+}
+
+// CHECK-LABEL: tt.func public @counting(
+// CHECK-NOT: npu.apart
+// CHECK: scf.for
+// CHECK-SAME: : i32 {
+// CHECK-NEXT: npu.start_load
+// CHECK-NEXT: npu.wait
+// CHECK: tt.return
+tt.func public @counting(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %z: !tt.ptr<i32>, %one: i64, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    %a = npu.load %x[%one] : !tt.ptr<f32> -> tensor<8xf32>
+    npu.store %a to %y[%one] : tensor<8xf32> -> !tt.ptr<f32>
+    %old = tt.atomic_rmw add, acq_rel, gpu, %z, %c1 : (!tt.ptr<i32>, i32) -> i32
+  }
+  tt.return
+}
+
+// Of a nest that writes at the end of the outer trip the version is the outer loop's: the inner one asks nothing more.
+
+// CHECK-LABEL: tt.func public @nest(
+// CHECK-COUNT-1: npu.apart
+// CHECK-NOT: npu.apart
+// CHECK: scf.if
+// CHECK: scf.for {{.+}} iter_args(
+// CHECK: scf.for {{.+}} iter_args({{.+}}, {{.+}})
+// CHECK: } else {
+// CHECK: scf.for {{.+}} : i32 {
+// CHECK: npu.start_load
+// CHECK-NEXT: npu.wait
+// CHECK: scf.for {{.+}} iter_args({{.+}}, {{.+}})
+// CHECK: tt.return
+tt.func public @nest(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %one: i64, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    %p = tt.addptr %x, %i : !tt.ptr<f32>, i32
+    %bias = npu.load %p[%one] : !tt.ptr<f32> -> tensor<8xf32>
+    %sum = scf.for %j = %c0 to %n step %c1 iter_args(%s = %bias) -> (tensor<8xf32>) : i32 {
+      %q = tt.addptr %p, %j : !tt.ptr<f32>, i32
+      %a = npu.load %q[%one] : !tt.ptr<f32> -> tensor<8xf32>
+      %t = arith.addf %s, %a : tensor<8xf32>
+      scf.yield %t : tensor<8xf32>
+    }
+    npu.store %sum to %y[%one] : tensor<8xf32> -> !tt.ptr<f32>
+  }
+  tt.return
+}
+
+// Not where the address has to be loaded first: of the two loads only that of the address itself is ahead.
 
 // CHECK-LABEL: tt.func public @indirect(
 // CHECK: scf.for

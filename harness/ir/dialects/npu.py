@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i1, i32, i64
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -136,6 +136,17 @@ class DescriptorFillOp(IRDLOperation):
     name = "npu.descriptor_fill"
     desc = operand_def()
     result = result_def()
+
+
+@irdl_op_definition
+class ApartOp(IRDLOperation):
+    """Whether the buffers that two of the kernel's arguments point into (pointers, or `!tt.tensordesc`) have no byte
+    in common. The launch decides: it is the same for all programs."""
+
+    name = "npu.apart"
+    one = operand_def()
+    other = operand_def()
+    result = result_def(i1)
 
 
 @irdl_op_definition
@@ -345,6 +356,8 @@ def build() -> DialectSyntax:
     }
     syntaxes[WaitOp] = CustomSyntax(_parse_wait, _print_wait)
     formats: list[Syntax] = [conversion(op, "->") for op in (RelayoutOp, DescriptorBaseOp, DescriptorFillOp)]
+    apart = "$one `,` $other attr-dict `:` type($one) `,` type($other)"
+    formats.append(Syntax(ApartOp, apart, {"result": i1}))
     formats.append(Syntax(ProbeOp, "$src attr-dict `:` type($src)"))
     syntaxes.update({syntax.op_type: syntax for syntax in formats})
     return DialectSyntax(Dialect("npu", list(syntaxes), list(ATTRIBUTES)), syntaxes)

@@ -61,6 +61,8 @@ _TABLE = (
     Opcode("scalar_load", 20, _IN, ("value",), ("pointer", "mask?", "other?"), ("volatile",)),
     Opcode("scalar_store", 21, _OUT, (), ("pointer", "value", "mask?")),
     Opcode("extract", 22, _S, ("value",), ("tile",)),  # the one element of a tile of one element
+    # Whether the buffers of two arguments have no byte in common (i1).
+    Opcode("apart", 23, _S, ("value",), (), ("first", "second")),
     # tiles
     Opcode("vector", 32, _V, ("tile",), ("operands*",), ("function",)),
     Opcode("copy", 33, _V, ("tile",), ("source",)),  # same placement; a register or constant is spread

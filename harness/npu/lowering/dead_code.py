@@ -11,6 +11,7 @@ from harness.npu.lowering.rebuild import with_results
 
 _ALSO_PURE = frozenset(
     {
+        "npu.apart",
         "npu.descriptor_base",
         "npu.descriptor_fill",
         "npu.relayout",

@@ -1,27 +1,30 @@
 """`npu-double-buffer`: a loop's loads are started one trip ahead, into a second buffer.
 
-Of a counted loop that writes no memory, the loads whose address, bounds and strides are scalars that follow from the
-counter and from what is carried round without loading anything. The loop then carries the tile: each trip starts the
-load of the next one, works on its own, and waits at its end. In the last trip, and before a loop of no trips, what is
-started reads nothing.
+Of a counted loop, the loads whose address, bounds and strides are scalars that follow from the counter and from what
+is carried round without loading anything. The loop then carries the tile: each trip starts the load of the next one,
+works on its own, and waits at its end. In the last trip, and before a loop of no trips, what is started reads nothing.
+
+A load overtakes the stores of its loop only where they write other elements (see `independence`). Where that holds
+if certain arguments of the kernel are of different buffers, the loop is there twice: the launch decides which one runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i1, i64
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from harness.ir import operand
-from harness.ir.dialects.npu import Access, StartLoadOp, WaitOp, transfer
+from harness.ir.dialects.npu import Access, ApartOp, StartLoadOp, WaitOp, transfer
 from harness.ir.enums import INTEGER_PREDICATE
 from harness.npu.lowering.dead_code import erase_dead_code
 from harness.npu.lowering.effects import Effects
 from harness.npu.lowering.forms import extents_of
+from harness.npu.lowering.independence import Pair, Stores
 from harness.npu.lowering.rebuild import add_argument, with_more_results
 
 if TYPE_CHECKING:
@@ -33,13 +36,89 @@ Values = dict[SSAValue, SSAValue]
 def run(module: ModuleOp, machine: Machine) -> None:
     """The pass. Whether two buffers fit is for the allocation to say."""
     for function in module.body.block.ops:
-        effects = Effects()
-        loops = [op for op in function.walk() if op.name == "scf.for"]
+        loops = _outermost(function)
+        all_of_it = _Loops(function, Effects())
         for loop in loops:
-            if not effects.of(loop).writes:
-                _double_buffer(loop)
+            all_of_it.visit(loop, frozenset())
         if loops:
             erase_dead_code(function)
+
+
+def _outermost(op: Operation) -> list[Operation]:
+    """The counted loops in an op that are in no other one of those."""
+    found: list[Operation] = []
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.ops:
+                found += [inner] if inner.name == "scf.for" else _outermost(inner)
+    return found
+
+
+@dataclass
+class _Loops:
+    """The loops of one function. `_checks`: what tells, at its top, whether two arguments are of different buffers."""
+
+    function: Operation
+    effects: Effects
+    _checks: dict[Pair, SSAValue] = field(default_factory=dict)
+
+    def visit(self, loop: Operation, apart: frozenset[Pair], may_split: bool = True) -> None:
+        """`apart`: arguments that are of different buffers wherever the loop runs."""
+        inner, loads = _outermost(loop), self._loads(loop)
+        wanted = frozenset(pair for _, needed in loads for pair in needed) - apart
+        if wanted and may_split:
+            self.visit(self._with_other_version(loop, wanted), apart, may_split=False)
+            apart |= wanted
+        _double_buffer(loop, [load for load, needed in loads if needed <= apart])
+        for one in inner:
+            self.visit(one, apart)
+
+    def _loads(self, loop: Operation) -> list[tuple[_Load, frozenset[Pair]]]:
+        """Those that can be started ahead where these arguments are of different buffers."""
+        loads = _candidates(loop)
+        stores = Stores.of(loop, self.effects) if loads else None
+        if stores is None:
+            return []
+        pairs = [stores.pairs(load.start, loop) for load in loads]
+        return [(load, needed) for load, needed in zip(loads, pairs, strict=True) if needed is not None]
+
+    def _with_other_version(self, loop: Operation, pairs: frozenset[Pair]) -> Operation:
+        """Puts the loop where it runs if these arguments are of different buffers, and gives its copy for where not."""
+        block, copy = loop.parent, loop.clone()
+        assert block is not None
+        branch = scf.IfOp.create(
+            operands=[self._all_apart(pairs, loop)],
+            result_types=[result.type for result in loop.results],
+            regions=[Region(Block()), Region(Block())],
+            location=loop.location,
+        )
+        block.insert_op_before(branch, loop)
+        for result, old in zip(branch.results, loop.results, strict=True):
+            result.name_hint = old.name_hint
+            old.replace_all_uses_with(result)
+        loop.detach()
+        for region, version in zip(branch.regions, (loop, copy), strict=True):
+            region.block.add_ops([version, scf.YieldOp.create(operands=version.results, location=loop.location)])
+        return copy
+
+    def _all_apart(self, pairs: frozenset[Pair], loop: Operation) -> SSAValue:
+        first, *others = [self._check(pair) for pair in sorted(pairs, key=lambda pair: (pair[0].index, pair[1].index))]
+        block = loop.parent
+        assert block is not None
+        for other in others:
+            both = arith.AndIOp.create(operands=[first, other], result_types=[i1], location=loop.location)
+            block.insert_op_before(both, loop)
+            first = both.results[0]
+        return first
+
+    def _check(self, pair: Pair) -> SSAValue:
+        if pair not in self._checks:
+            op = ApartOp.create(operands=pair, result_types=[i1], location=self.function.location)
+            top = self.function.regions[0].blocks[0].first_op
+            assert top is not None and top.parent is not None
+            top.parent.insert_op_before(op, top)
+            self._checks[pair] = op.results[0]
+        return self._checks[pair]
 
 
 @dataclass
@@ -53,12 +132,11 @@ class _Load:
     carried: list[Operation]
 
 
-def _double_buffer(loop: Operation) -> None:
-    body = loop.regions[0].blocks[0]
-    order = {op: number for number, op in enumerate(body.ops)}
-    loads = [load for op in order if op.name == "npu.start_load" and (load := _candidate(op, body, order)) is not None]
+def _double_buffer(loop: Operation, loads: Sequence[_Load]) -> None:
     if not loads:
         return
+    body = loop.regions[0].blocks[0]
+    order = {op: number for number, op in enumerate(body.ops)}
     ahead = _Ahead(loop, body)
     for op in sorted({op for load in loads for op in load.carried}, key=order.__getitem__):
         ahead.to_top(op)
@@ -76,6 +154,12 @@ def _double_buffer(loop: Operation) -> None:
 
 
 # --- which loads ----------------------------------------------------------------------------------------------------
+
+
+def _candidates(loop: Operation) -> list[_Load]:
+    body = loop.regions[0].blocks[0]
+    order = {op: number for number, op in enumerate(body.ops)}
+    return [load for op in order if op.name == "npu.start_load" and (load := _candidate(op, body, order)) is not None]
 
 
 def _candidate(op: Operation, body: Block, order: Mapping[Operation, int]) -> _Load | None:

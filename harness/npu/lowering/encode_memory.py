@@ -117,6 +117,12 @@ def _descriptor_base(emitter: Emitter, operation: Operation) -> None:
     emitter.emit("argument", (emitter.register(operation.results[0]),), (), (_argument(operation), 0))
 
 
+@rule("npu.apart")
+def _apart(emitter: Emitter, operation: Operation) -> None:
+    arguments = [value.index for value in operation.operands]  # pyright: ignore[reportAttributeAccessIssue]
+    emitter.emit("apart", (emitter.register(operation.results[0]),), (), arguments)
+
+
 @rule("npu.descriptor_fill")
 def _descriptor_fill(emitter: Emitter, operation: Operation) -> None:
     """NaN or zero, as the host says; integers are padded with zeros."""

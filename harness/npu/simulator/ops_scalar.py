@@ -62,6 +62,22 @@ def _argument(loader: Loader, pc: int, instruction: Instruction) -> Step:
     return run
 
 
+@opcode("apart")
+def _apart(loader: Loader, pc: int, instruction: Instruction) -> Step:
+    target, (first, second) = _target(instruction), instruction.immediates
+    arguments = loader.program.arguments
+    for index in (first, second):
+        loader.expect(0 <= index < len(arguments), f"argument {index} of {len(arguments)}")
+        loader.expect(arguments[index] == "ptr", f"argument {index} is no pointer but {arguments[index]}")
+    loader.expect(target.element == "i1", f"the result is i1, not {target.element}")
+    number = target.number
+
+    def run(state: State) -> None:
+        state.registers[number] = state.launch.apart(first, second)
+
+    return run
+
+
 @opcode("program_id", "num_programs")
 def _program_id(loader: Loader, pc: int, instruction: Instruction) -> Step:
     target, axis = _target(instruction), instruction.immediates[0]

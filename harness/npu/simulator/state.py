@@ -11,6 +11,7 @@ import numpy as np
 from harness.executor.context import Context
 from harness.executor.memory import Allocation
 from harness.npu.simulator.bank import Bank, Views
+from harness.npu.simulator.functions import TAG_SHIFT
 from harness.semantics.types import Array
 
 Registers = list[Any]  # arrays (P|1,), or None where nobody wrote
@@ -43,6 +44,11 @@ class Launch:
     tracks: bool
     observe: Callable[[State, int], None] | None = None
     branches: dict[int, tuple[int, int]] | None = None
+
+    def apart(self, first: int, second: int) -> Array:
+        """Whether the buffers of two arguments, pointers or descriptors, have no byte in common: bool (1,)."""
+        one, other = (self.buffers[(int(self.arguments[n][0][0]) >> TAG_SHIFT) - 1] for n in (first, second))
+        return np.array([one.is_apart(other)])
 
 
 class State:

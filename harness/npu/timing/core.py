@@ -64,13 +64,17 @@ class Event:
 
 @dataclass(frozen=True)
 class Work:
-    """What a core is to do: every `cores`-th program of the grid, beginning with program `core`."""
+    """What a core is to do: every `cores`-th program of the grid, beginning with program `core`.
+
+    shared   the numbers of arguments, the lower one first, whose buffers have bytes in common
+    """
 
     grid: tuple[int, int, int]
     core: int
     cores: int
     arguments: tuple[Value, ...]
     profile: Profile | None
+    shared: frozenset[tuple[int, int]] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -330,6 +334,8 @@ class Core:
             return self.state.values[-1 - index]
         if instruction.opcode == "num_programs":
             return self.work.grid[index]
+        if instruction.opcode == "apart":
+            return int(tuple(sorted(instruction.immediates)) not in self.work.shared)
         if instruction.opcode != "argument" or instruction.immediates[1:] not in ((), (0,)):
             return UNKNOWN
         return self.work.arguments[index] if index < len(self.work.arguments) else UNKNOWN

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.executor.api import DescriptorArgument, PointerArgument
 from harness.npu.isa.opcodes import Engine
 from harness.npu.isa.program import Program
 from harness.npu.machine import Machine
@@ -76,7 +78,8 @@ def time_program(
 
     grid        X first, 1 to 3 extents
     arguments   the kernel's, by position: numbers where the program's control flow or transfers depend on them;
-                anything else (tensors, pointers) counts as unknown
+                anything else (tensors, pointers) counts as unknown, and buffers as apart that are not given as
+                PointerArgument or DescriptorArgument
     profile     counts per branch, needed where a branch depends on values from memory
     events      keep what a trace shows
     skipping    False steps through every trip of every loop, to the same cycles
@@ -87,7 +90,8 @@ def time_program(
     x, y, z = (*grid, 1, 1, 1)[:3]
     values = tuple(_argument(value) for value in arguments)
     cores = min(machine.cores, x * y * z)
-    works = [Work((x, y, z), core, machine.cores, values, profile) for core in range(cores)]
+    shared = _shared(arguments)
+    works = [Work((x, y, z), core, machine.cores, values, profile, shared) for core in range(cores)]
     runs = [_run(program, machine, work, events, skipping) for work in works]
     return _timing(program, machine, (x, y, z), runs)
 
@@ -96,6 +100,17 @@ def _argument(value: object) -> Value:
     if isinstance(value, bool):
         return int(value)
     return value if isinstance(value, int | float) else UNKNOWN
+
+
+def _shared(arguments: Sequence[object]) -> frozenset[tuple[int, int]]:
+    """Which arguments, the lower number first, point into buffers with bytes in common."""
+    bases = {
+        number: value.base if isinstance(value, DescriptorArgument) else value
+        for number, value in enumerate(arguments)
+        if isinstance(value, PointerArgument | DescriptorArgument)
+    }
+    pairs = itertools.combinations(bases, 2)
+    return frozenset((a, b) for a, b in pairs if not bases[a].allocation.is_apart(bases[b].allocation))
 
 
 def _run(program: Program, machine: Machine, work: Work, events: bool, skipping: bool) -> CoreRun:

@@ -203,6 +203,18 @@ FAULTS: tuple[Fault, ...] = (
         _BUFFERS,
         (r"(tt\.dot) %x_5, %y_6", r"\1 %10, %y_6"),
     ),
+    in_the_module(
+        "a stale double buffer beside a store",
+        "doubles",
+        _BUFFERS,
+        (r"(iter_args\()(%\w+)( = .*\n(?:.*\n)*?.*scf\.yield) %\w+", r"\1\2\3 \2"),
+    ),
+    in_the_module(
+        "a load that overtakes the store of what it reads",
+        "doubles_onwards",
+        _BUFFERS,
+        (r"scf\.if %\w+", "%overtakes = arith.constant true\nscf.if %overtakes"),
+    ),
     # places in the scratchpad
     in_the_module("two live tiles share bytes", "normalise", _ALLOCATE, (r"(arith\.subf .*array<i64: )8>", r"\g<1>0>")),
     in_the_module(

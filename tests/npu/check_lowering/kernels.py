@@ -95,6 +95,14 @@ def rewrites(out, x, BLOCK: tl.constexpr):
     tl.store(out + BLOCK + at, tl.load(out + (BLOCK - 1) - at))
 
 
+@triton.jit
+def doubles(out, x, n, BLOCK: tl.constexpr):
+    """`out` may be `x`, further on: a trip then reads what the one before has stored."""
+    for start in range(0, n, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        tl.store(out + at, tl.load(x + at) * 2)
+
+
 def _numbers(*shape: int) -> torch.Tensor:
     """Different everywhere, and summed exactly in any order."""
     count = 1
@@ -105,6 +113,11 @@ def _numbers(*shape: int) -> torch.Tensor:
 
 def _integers(count: int) -> torch.Tensor:
     return torch.arange(count, dtype=torch.int32)
+
+
+def _double_onwards() -> None:
+    memory = _numbers(160)
+    doubles[(1,)](memory[32:], memory, 128, BLOCK=32)
 
 
 Launch = Callable[[], Any]
@@ -120,5 +133,7 @@ def launches() -> dict[str, Launch]:
         "fibonacci": lambda: fibonacci[(1,)](torch.zeros(64), _numbers(128), 5, BLOCK=64),
         "calls": lambda: calls[(1,)](torch.zeros(32), _numbers(32), 5, 3, BLOCK=32),
         "counts": lambda: counts[(1,)](_integers(4) * 0, _integers(64), 50, BLOCK=64),
+        "doubles": lambda: doubles[(1,)](torch.zeros(128), _numbers(128), 128, BLOCK=32),
+        "doubles_onwards": _double_onwards,
         "rewrites": lambda: rewrites[(1,)](torch.zeros(128), _numbers(64), BLOCK=64),
     }

@@ -44,24 +44,33 @@ def outcome(module: ModuleOp, arguments: Sequence[Any], programs: int, copies: s
 
 
 def launched(program: Plan, arguments: Sequence[Any], programs: int, copies: str) -> list[bytes] | str:
-    """The bytes of every array after a launch on copies of them, or the kind of the trap. An argument that is a tuple
-    (array, first element) points into the middle of its array."""
-    memory, bound, arrays = Memory(), [], []
-    for argument in arguments:
-        array, first = argument if isinstance(argument, tuple) else (argument, 0)
-        if not isinstance(array, np.ndarray):
-            bound.append(argument)
-            continue
-        arrays.append(array.copy())
-        raw = arrays[-1].reshape(-1).view(np.uint8)
-        place = memory.add(Allocation(f"b{len(arrays)}", raw, 0x100000 * len(arrays), array.itemsize))
-        bound.append(PointerArgument(place, first * array.itemsize))
+    """The bytes of every array after a launch on copies of them, or the kind of the trap. See `bound_to_copies`."""
+    memory, bound, arrays = bound_to_copies(arguments)
     options = ExecutorOptions(copies=copies)  # type: ignore[arg-type]
     try:
         launch(program, (programs, 1, 1), bound, memory, options)
     except Trap as trap:
         return type(trap).__name__
     return [array.tobytes() for array in arrays]
+
+
+def bound_to_copies(arguments: Sequence[Any]) -> tuple[Memory, list[Any], list[np.ndarray]]:
+    """What a launch is given, and the copies of the arrays. An argument that is a tuple (array, first element) points
+    into the middle of its array; one array given twice is one buffer."""
+    memory, bound, arrays = Memory(), [], []
+    places: dict[int, Allocation] = {}
+    for argument in arguments:
+        array, first = argument if isinstance(argument, tuple) else (argument, 0)
+        if not isinstance(array, np.ndarray):
+            bound.append(argument)
+            continue
+        if id(array) not in places:
+            arrays.append(array.copy())
+            raw = arrays[-1].reshape(-1).view(np.uint8)
+            allocation = Allocation(f"b{len(arrays)}", raw, 0x100000 * len(arrays), array.itemsize)
+            places[id(array)] = memory.add(allocation)
+        bound.append(PointerArgument(places[id(array)], first * array.itemsize))
+    return memory, bound, arrays
 
 
 # A test that has one text run with many scalars lowers it once.

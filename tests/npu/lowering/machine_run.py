@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
+from lowering_kit import bound_to_copies
 
 from harness.errors import Trap
-from harness.executor import Allocation, ExecutorOptions, Memory, PointerArgument
+from harness.executor import ExecutorOptions
 from harness.ir import parse_module
 from harness.npu.isa.encoding import decode
 from harness.npu.isa.encoding import encode as to_bytes
@@ -47,16 +47,8 @@ def simulated(
     copies: str = "earliest",
     passes: tuple[str, ...] = tuple(PASSES),
 ) -> list[bytes] | str:
-    """The bytes of every array after a launch on copies of them, or the kind of the trap."""
-    memory, bound, arrays = Memory(), [], []
-    for argument in arguments:
-        if not isinstance(argument, np.ndarray):
-            bound.append(argument)
-            continue
-        arrays.append(argument.copy())
-        raw = arrays[-1].reshape(-1).view(np.uint8)
-        place = memory.add(Allocation(f"b{len(arrays)}", raw, 0x100000 * len(arrays), argument.itemsize))
-        bound.append(PointerArgument(place, 0))
+    """The bytes of every array after a launch on copies of them, or the kind of the trap. See `bound_to_copies`."""
+    memory, bound, arrays = bound_to_copies(arguments)
     options = ExecutorOptions(copies=copies)  # type: ignore[arg-type]
     try:
         simulate(loaded(text, machine, passes), (programs, 1, 1), bound, memory, options)

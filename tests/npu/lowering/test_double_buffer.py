@@ -1,10 +1,14 @@
-"""Loads that are started a trip ahead read nothing that the loop does not."""
+"""Loads that are started a trip ahead read nothing that the loop does not, and never what its stores will change."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from lowering_kit import check, ops_of
+from lowering_kit import check, launched, ops_of, stages
+from machine_run import program_of, roomy, simulated
+
+from harness.executor import Allocation, PointerArgument
+from harness.npu.timing import Timing, time_program
 
 # The sum of the tiles of 8 elements from %low on, %step elements apart.
 SUM = """module {
@@ -49,3 +53,86 @@ def test_a_buffer_that_ends_with_the_last_trip(tiles: int, low: int, high: int, 
     x, y = np.arange(8 * tiles, dtype=np.float32), np.zeros(8, np.float32)
     text = check(SUM.replace("UNSIGNED", unsigned), [x, y, low, high, step], 1)
     assert ops_of(text).count("npu.start_load") == 2
+
+
+# Tiles of 8 elements from x on, doubled, and stored from y on, %step elements apart.
+COPY = """module {
+  tt.func public @k(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %high: i32) {
+    %low = arith.constant 0 : i32
+    %step = arith.constant STEP : i32
+    %lane = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<8xi32>
+    %xs = tt.splat %x : !tt.ptr<f32> -> tensor<8x!tt.ptr<f32>>
+    %ys = tt.splat TARGET : !tt.ptr<f32> -> tensor<8x!tt.ptr<f32>>
+    scf.for %i = %low to %high step %step : i32 {
+      %is = tt.splat %i : i32 -> tensor<8xi32>
+      %at = arith.addi %is, %lane : tensor<8xi32>
+      %p = tt.addptr %xs, %at : tensor<8x!tt.ptr<f32>>, tensor<8xi32>
+      %q = tt.addptr %ys, %at : tensor<8x!tt.ptr<f32>>, tensor<8xi32>
+      %v = tt.load %p : tensor<8x!tt.ptr<f32>>
+      %w = arith.addf %v, %v : tensor<8xf32>
+      tt.store %q, %w : tensor<8x!tt.ptr<f32>>
+    }
+    tt.return
+  }
+}
+"""
+
+
+def copying(step: int, target: str = "%y") -> str:
+    return COPY.replace("STEP", str(step)).replace("TARGET", target)
+
+
+def numbers(count: int) -> np.ndarray:
+    return np.arange(1, count + 1, dtype=np.float32)
+
+
+@pytest.mark.parametrize("step", [8, 5])
+@pytest.mark.parametrize(("read", "written"), [(0, 0), (0, 8), (0, 3), (8, 0), (8, 16)])
+def test_one_buffer_given_twice_is_read_as_the_loop_left_it(read: int, written: int, step: int) -> None:
+    """Of trip n + 1 the load would overtake the store of trip n, which it may read."""
+    x = numbers(96)
+    arguments = [(x, read), (x, written), 64]
+    text = check(copying(step), arguments, 1)
+    assert "npu.apart" in ops_of(text)
+    plain = stages(copying(step), "tiny")[0].program
+    want = launched(plain, arguments, 1, "earliest")
+    for copies in ("earliest", "latest"):
+        assert simulated(copying(step), arguments, 1, roomy("tiny"), copies) == want
+
+
+def test_two_buffers_are_read_ahead() -> None:
+    x, y = numbers(64), np.zeros(64, np.float32)
+    check(copying(8), [x, y, 64], 1)
+    for copies in ("earliest", "latest"):
+        got = simulated(copying(8), [x, y, 64], 1, roomy("tiny"), copies)
+        assert got == [x.tobytes(), (x * 2).tobytes()]
+
+
+@pytest.mark.parametrize("step", [8, 16, 7])
+def test_in_place_only_what_a_trip_leaves_behind_is_overtaken(step: int) -> None:
+    x = numbers(96)
+    text = check(copying(step, "%x"), [x, x, 64], 1)
+    assert ops_of(text).count("npu.start_load") == (1 if step < 8 else 2)
+    assert "npu.apart" not in ops_of(text)
+
+
+def timed(text: str, arguments: list, passes: tuple[str, ...] | None = None) -> Timing:
+    machine = roomy("tiny")
+    program = program_of(text, machine) if passes is None else program_of(text, machine, passes)
+    return time_program(program, machine, (1,), arguments)
+
+
+def buffer(at: int) -> PointerArgument:
+    return PointerArgument(Allocation(f"b{at}", np.zeros(1 << 16, np.uint8), at, 4), 0)
+
+
+def test_the_launch_decides_how_long_it_takes() -> None:
+    """A load that was started a trip ahead is there when it is wanted; of one buffer every trip waits for its own."""
+    one, other, trips = buffer(1 << 20), buffer(1 << 21), 1000
+    apart, shared = (timed(copying(8), [one, second, 8 * trips]) for second in (other, one))
+    machine = roomy("tiny")
+    latency = machine.dma.latency + machine.dram.latency_ns * machine.clock_mhz / 1000
+    assert shared.cycles - apart.cycles == pytest.approx(latency * trips, rel=0.1)
+    assert apart.bytes_in == shared.bytes_in == 32 * trips
+    assert timed(copying(8), [0, 0, 8 * trips]).cycles == apart.cycles
+    assert apart.stepped < 1000
