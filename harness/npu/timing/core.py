@@ -8,7 +8,6 @@ are. Programs follow one another without a pause: the next one's transfers run u
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from harness.cases.location import SourceLocation
 from harness.errors import Deadlock, HarnessError
@@ -22,6 +21,7 @@ from harness.npu.timing.state import Branched, Clipped, Computed, Given, Key, Sn
 from harness.npu.timing.steady import PERIODS, Frame, Steady
 from harness.npu.timing.transfers import Box, atomic_cost, list_cost, scalar_access_cost, transfer_cost
 from harness.npu.timing.values import UNKNOWN, Registers, Unknown, Value
+from harness.npu.timing.work import CoreRun, Event, Work
 
 # Instructions stepped through before a program counts as one that does not end.
 WATCHDOG = 3_000_000
@@ -40,55 +40,6 @@ class LostValue(Exception):
     def __init__(self, register: int) -> None:
         super().__init__(register)
         self.register = register
-
-
-@dataclass(frozen=True)
-class Profile:
-    """How often each branch was taken and not, by its pc, in a run of the whole grid that computed values."""
-
-    branches: dict[int, tuple[int, int]]
-
-
-@dataclass(frozen=True)
-class Event:
-    """An engine was busy from `start` for `cycles`: with the instruction at `pc`, or with `trips` that were not
-    stepped through one by one."""
-
-    engine: Engine
-    unit: int
-    start: int
-    cycles: int
-    pc: int
-    trips: int = 0
-
-
-@dataclass(frozen=True)
-class Work:
-    """What a core is to do: every `cores`-th program of the grid, beginning with program `core`.
-
-    shared   the numbers of arguments, the lower one first, whose buffers have bytes in common
-    """
-
-    grid: tuple[int, int, int]
-    core: int
-    cores: int
-    arguments: tuple[Value, ...]
-    profile: Profile | None
-    shared: frozenset[tuple[int, int]] = frozenset()
-
-
-@dataclass(frozen=True)
-class CoreRun:
-    """cycles     until everything has ended
-    totals     ("busy", engine), ("ideal", engine), ("bytes", "in" or "out"), ("operations",)
-    events     where they were asked for
-    stepped    instructions that were looked at one by one
-    """
-
-    cycles: int
-    totals: dict[Key, float]
-    events: list[Event]
-    stepped: int
 
 
 class Core:

@@ -10,8 +10,9 @@ from harness.executor.api import DescriptorArgument, PointerArgument
 from harness.npu.isa.opcodes import Engine
 from harness.npu.isa.program import Program
 from harness.npu.machine import Machine
-from harness.npu.timing.core import Core, CoreRun, Event, LostValue, Profile, Work
+from harness.npu.timing.core import Core, LostValue
 from harness.npu.timing.values import UNKNOWN, Value
+from harness.npu.timing.work import CoreRun, Event, Profile, Work
 
 
 @dataclass(frozen=True)

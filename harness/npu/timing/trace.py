@@ -10,8 +10,8 @@ from typing import Any
 from harness.errors import UsageError
 from harness.npu.isa.disassembly import instruction_text
 from harness.npu.isa.opcodes import Engine
-from harness.npu.timing.core import Event
 from harness.npu.timing.result import CoreTrack, Timing
+from harness.npu.timing.work import Event
 
 _UNITS = 64  # of an engine at most: tracks are numbered engine by engine
 
