@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.ir import Block, Operation, SSAValue
 
+from harness.errors import Refusal
 from harness.ir import operation_name
 from harness.npu.lowering.edges import Edge, Move, in_sequence
 from harness.npu.lowering.layouts import depth
@@ -89,6 +90,19 @@ class Allocator:
         self._saves: dict[Operation, list[Storage]] = {}
 
     def run(self) -> None:
+        """Raises Refusal where it does not fit."""
+        self._arrange()
+        self._write()
+
+    def fits(self) -> bool:
+        """Whether `run` would find room; changes nothing."""
+        try:
+            self._arrange()
+        except Refusal:
+            return False
+        return True
+
+    def _arrange(self) -> None:
         for value, interval in self._live.intervals.items():
             self._storages[value] = self._storage(value, [interval, *self._live.copies.get(value, ())])
         for one, other in self._live.joined:
@@ -100,7 +114,6 @@ class Allocator:
         tops = [storage for storage in self._all() if storage.parent is None]
         for space, budget in self._budgets().items():
             self._lay_out([storage for storage in tops if storage.space == space], space, budget)
-        self._write()
 
     def _budgets(self) -> dict[str, int]:
         machine = self._machine

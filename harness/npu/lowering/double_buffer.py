@@ -6,6 +6,8 @@ works on its own, and waits at its end. In the last trip, and before a loop of n
 
 A load overtakes the stores of its loop only where they write other elements (see `independence`). Where that holds
 if certain arguments of the kernel are of different buffers, the loop is there twice: the launch decides which one runs.
+
+A kernel that fits into the scratchpads only without second buffers has none.
 """
 
 from __future__ import annotations
@@ -21,10 +23,13 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from harness.ir import operand
 from harness.ir.dialects.npu import Access, ApartOp, StartLoadOp, WaitOp, transfer
 from harness.ir.enums import INTEGER_PREDICATE
+from harness.npu.lowering.allocation import Allocator
 from harness.npu.lowering.dead_code import erase_dead_code
 from harness.npu.lowering.effects import Effects
 from harness.npu.lowering.forms import extents_of
 from harness.npu.lowering.independence import Pair, Stores
+from harness.npu.lowering.layouts import depth
+from harness.npu.lowering.placed import is_tile, placement_of, shape_of, width_of
 from harness.npu.lowering.rebuild import add_argument, with_more_results
 
 if TYPE_CHECKING:
@@ -32,16 +37,42 @@ if TYPE_CHECKING:
 
 Values = dict[SSAValue, SSAValue]
 
+_COPIES = 4  # that a loop makes of a tile: two versions, and a second buffer in each
+
 
 def run(module: ModuleOp, machine: Machine) -> None:
-    """The pass. Whether two buffers fit is for the allocation to say."""
+    """The pass. What fits in no case is for the allocation to refuse."""
     for function in module.body.block.ops:
         loops = _outermost(function)
-        all_of_it = _Loops(function, Effects())
+        if not loops:
+            continue
+        plain = None if _is_small(function, machine) else function.clone()
+        visitor = _Loops(function, Effects())
         for loop in loops:
-            all_of_it.visit(loop, frozenset())
-        if loops:
-            erase_dead_code(function)
+            visitor.visit(loop, frozenset())
+        if plain is not None and not Allocator(function, machine).fits():
+            function.add_region(plain.detach_region(0))
+            function.detach_region(0).drop_all_references()
+        erase_dead_code(function)
+
+
+def _is_small(function: Operation, machine: Machine) -> bool:
+    """Whether there is room for every tile at an address of its own, and for as many copies of it as loops can get."""
+    needed = dict.fromkeys(("scratchpad", "uniform"), 0)
+    for op in function.walk():
+        tiles = [value for value in op.results if is_tile(value)]
+        for tile in tiles:
+            placement = placement_of(tile)
+            size = depth(shape_of(tile), placement, machine.lanes) * width_of(tile.type)
+            needed["uniform" if placement is None else "scratchpad"] += size
+    copies = _COPIES ** _nesting(function)
+    enough = machine.scratchpad_bytes // copies, machine.uniform_bytes // copies
+    return needed["scratchpad"] <= enough[0] and needed["uniform"] <= enough[1]
+
+
+def _nesting(op: Operation) -> int:
+    """How many counted loops there are at most around one another in an op."""
+    return max((1 + _nesting(loop) for loop in _outermost(op)), default=0)
 
 
 def _outermost(op: Operation) -> list[Operation]:
