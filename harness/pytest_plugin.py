@@ -1,6 +1,7 @@
-"""The pytest plugin: kernel case files and lit cases as tests, run on a target, filed in buckets, held to an allowlist.
+"""The pytest plugin: kernel cases, lit cases and whole models as tests, run on a target, filed in buckets.
 
-It changes nothing for a repository that has no folder of cases (ini options `kernel_paths` and `lit_paths`).
+It changes nothing for a repository that has no folder of cases (ini options `kernel_paths`, `lit_paths` and
+`model_paths`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.collection.settings import Settings, add_options
+from harness.collection.settings import Settings, add_options, collect_models_too
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -17,6 +18,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    collect_models_too(config)
     settings = Settings.of(config)
     if settings.shard is not None:
         config.pluginmanager.register(_Sharding(settings.shard), "harness-sharding")

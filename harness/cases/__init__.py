@@ -16,6 +16,7 @@ from harness.cases.fills import (
 )
 from harness.cases.kernel_case import CaseInstance, CaseTemplate, KernelCase, Launch, Tolerance, case
 from harness.cases.lit_case import LitCase
+from harness.cases.model_case import ModelCase
 
 __all__ = [
     "Arange",
@@ -28,6 +29,7 @@ __all__ = [
     "KernelCase",
     "Launch",
     "LitCase",
+    "ModelCase",
     "Normal",
     "Permutation",
     "Pointers",

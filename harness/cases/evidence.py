@@ -78,6 +78,7 @@ class BufferEvidence:
     """One buffer of the case after the run. `role` is measured: "in", "out", "inout" or "unused".
 
     `waived`: the reference itself says that the buffer is written but cannot be compared.
+    `largest_error`: the largest absolute difference from the golden, allowed ones included; infinities and NaNs aside.
     """
 
     name: str
@@ -90,6 +91,7 @@ class BufferEvidence:
     ulp_histogram: dict[str, int] = field(default_factory=dict)
     mismatch: Mismatch | None = None
     waived: bool = False
+    largest_error: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,32 @@ class StageEvidence:
     seconds: float = 0.0
 
 
+@dataclass(frozen=True)
+class ModelEvidence:
+    """What the run of a model case came to, beyond its launches and buffers.
+
+    kernels        distinct ones
+    compared       buffers compared with a golden of the graph, and `by_executor` with what the IR executor makes of the
+                   same launch
+    without        buffers that were compared with nothing, "graph/buffer: why"
+    externs        what stayed on the host: "op: why"
+    worst_error    the largest error of a buffer against float64, relative to the largest magnitude of its golden, and
+                   `worst_buffer` which one
+    compile_seconds, simulate_seconds, compare_seconds   of torch and Triton; of launches; of goldens and comparing
+    """
+
+    kernels: int = 0
+    compared: int = 0
+    by_executor: int = 0
+    without: list[str] = field(default_factory=list)
+    externs: list[str] = field(default_factory=list)
+    worst_error: float = 0.0
+    worst_buffer: str = ""
+    compile_seconds: float = 0.0
+    simulate_seconds: float = 0.0
+    compare_seconds: float = 0.0
+
+
 @dataclass
 class Evidence:
     """Everything one run of one case on one target found out."""
@@ -179,6 +207,7 @@ class Evidence:
     operations: dict[str, list[str]] = field(default_factory=dict)  # of the IR that ran; see harness.targets.op_usage
     commands: list[CommandEvidence] = field(default_factory=list)  # of a lit case
     stages: list[StageEvidence] = field(default_factory=list)  # of a target that runs every stage of a pipeline
+    model: ModelEvidence | None = None  # of a model case
     changed_by: str = ""  # the pass after which buffers, or what the checks find, were wrong first
 
     @property

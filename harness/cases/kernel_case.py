@@ -18,28 +18,20 @@ import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.cases.buffer import Buffer
 from harness.cases.checks import check_grid, check_names, check_options
 from harness.cases.descriptor import buffer_of
 from harness.cases.features import check_features
 from harness.cases.location import SourceLocation
+from harness.cases.model_case import ModelCase
 from harness.cases.source_lines import innermost_line, line_of_argument, line_of_parameter
+from harness.cases.tolerance import Tolerance
 from harness.errors import CaseError
 
 Grid = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """A tolerance wider than the documented one, and why; `ulp` counts units of the golden's last
-    place, `absolute` is in the buffer's units."""
-
-    reason: str
-    ulp: float = 0.0
-    absolute: float = 0.0
-    relative: float = 0.0
+Case = TypeVar("Case", "KernelCase", ModelCase)
 
 
 @dataclass(frozen=True)
@@ -117,7 +109,7 @@ class CaseTemplate:
     """A decorated function and its parameters: every combination is one case."""
 
     name: str
-    build: Callable[..., KernelCase]
+    build: Callable[..., KernelCase | ModelCase]
     parameters: Mapping[str, Sequence[Any]]
     where: SourceLocation
     marks: tuple[Any, ...] = ()
@@ -148,11 +140,18 @@ class CaseInstance:
 
     def build(self) -> KernelCase:
         """Raises CaseError, at a line of the case file, when the case does not describe a run."""
+        return self._built(KernelCase, validate)
+
+    def build_model(self) -> ModelCase:
+        """The case of a model file. Raises CaseError as `build` does."""
+        return self._built(ModelCase, _anything)
+
+    def _built(self, kind: type[Case], check: Callable[[Case], None]) -> Case:
         try:
-            built = self.template.build(**self.chosen)
-            if not isinstance(built, KernelCase):
-                raise CaseError(f"{self.template.name} must return a KernelCase")
-            validate(built)
+            built: Any = self.template.build(**self.chosen)
+            if not isinstance(built, kind):
+                raise CaseError(f"{self.template.name} must return a {kind.__name__}")
+            check(built)
         except CaseError as error:
             raise self.placed(error) from error
         except Exception as error:
@@ -173,7 +172,7 @@ class CaseInstance:
 
 def case(
     marks: Sequence[Any] = (), needs: str | Sequence[str] = (), **parameters: Sequence[Any]
-) -> Callable[[Callable[..., KernelCase]], CaseTemplate]:
+) -> Callable[[Callable[..., KernelCase | ModelCase]], CaseTemplate]:
     """Declares a family of cases: one for every combination of the parameters.
 
     `marks` are pytest marks (`pytest.mark.slow`). `needs` names what only some releases of Triton have (see
@@ -183,7 +182,7 @@ def case(
     """
     needs = (needs,) if isinstance(needs, str) else tuple(needs)
 
-    def decorate(build: Callable[..., KernelCase]) -> CaseTemplate:
+    def decorate(build: Callable[..., KernelCase | ModelCase]) -> CaseTemplate:
         where = SourceLocation(inspect.getfile(build), build.__code__.co_firstlineno)
         named = set(inspect.signature(build).parameters)
         if named != set(parameters):
@@ -202,6 +201,10 @@ def case(
         return CaseTemplate(build.__name__, build, dict(parameters), where, tuple(marks), needs)
 
     return decorate
+
+
+def _anything(built: ModelCase) -> None:
+    """A ModelCase checks its fields itself; the rest is torch's to say."""
 
 
 def validate(built: KernelCase) -> None:

@@ -27,6 +27,9 @@ GATE: pytest.StashKey[Gate | None] = pytest.StashKey()  # None without --gate
 # A report's attribute, which travels from xdist's workers to the process that keeps the record.
 VERDICT = "harness_verdict"
 
+# The mark of model cases.
+MODELS = "models"
+
 # Marks that mean something to pytest itself: a folder of such a name is no reason to skip what is in it.
 _PYTEST_MARKS = {"skip", "skipif", "xfail", "parametrize", "usefixtures", "filterwarnings"}
 
@@ -75,6 +78,8 @@ class KernelItem(pytest.Item):
         self.target = target
         self.verdict: Verdict | None = None
         self.add_marker(mark_name(target))
+        if self.config.stash[SETTINGS].holds_model_cases(self.path):
+            self.add_marker(MODELS)
         family = family_of(self.path, self.config.stash[SETTINGS])
         if family:
             self.add_marker(family)

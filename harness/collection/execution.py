@@ -19,6 +19,9 @@ from harness.verdicts import classify
 LIT_TARGET = "lit"
 LIT_RUNNER = "harness.lit.run_case:run_case"
 
+# What runs whole models: as a kernel's case does on its target, and only on those of the simulated NPU.
+MODEL_RUNNER = "harness.models.run_case:run_case"
+
 # What runs kernels on a GPU backend's pipeline, whose targets are BACKEND:ARCH.
 PIPELINE_RUNNER = "harness.bisect.run_case:run_case"
 
@@ -59,7 +62,7 @@ class Execution:
             summary.parameter_id,
             target,
             replace(self.settings.run, artifacts=str(artifacts), trace=self._trace_of(node_id)),
-            self._runner_of(target),
+            self._runner_of(path, target),
             self.settings.memory,
         )
         verdict = classify(self._evidence(request))
@@ -84,7 +87,9 @@ class Execution:
             failure = Failure("collect", type(error).__name__, error.what, error.where, error.hint)
             return Evidence(request.node_id, request.target, failure=failure)
 
-    def _runner_of(self, target: str) -> str:
+    def _runner_of(self, path: Path, target: str) -> str:
+        if self.settings.holds_model_cases(path):
+            return MODEL_RUNNER
         if target == LIT_TARGET:
             return LIT_RUNNER
         return PIPELINE_RUNNER if is_pipeline(target) else self.runner

@@ -184,7 +184,14 @@ class Recording:
             frozenset(self.selected | hidden),
             is_whole(self.config, self.settings),
             frozenset(self.settings.targets),
+            left_out=self._left_out(),
         )
+
+    def _left_out(self) -> tuple[str, ...]:
+        """How the node ids of models begin, where the run was not asked for them."""
+        others = self.settings.other_model_paths
+        inside = [folder for folder in others if folder.is_relative_to(self.settings.root)]
+        return tuple(f"{folder.relative_to(self.settings.root).as_posix()}/" for folder in inside)
 
     def _listed_in_broken_files(self) -> set[str]:
         """Listed cases that could not be collected: the gate must hold them against the run."""

@@ -14,6 +14,7 @@ from harness.cases.loading import case_files, is_case_file
 from harness.collection.cases import (
     EXECUTION,
     GATE,
+    MODELS,
     SETTINGS,
     VERDICT,
     KernelFile,
@@ -150,9 +151,12 @@ def _load_gate(settings: Settings) -> Gate | None:
 def _declare_marks(config: pytest.Config, settings: Settings) -> None:
     for target in settings.targets:
         config.addinivalue_line("markers", f"{mark_name(target)}: cases on the target {target}")
+    if settings.model_paths:
+        config.addinivalue_line("markers", f"{MODELS}: whole models")
     if settings.lit_paths:
         config.addinivalue_line("markers", f"{LIT_TARGET}: lit cases")
     files = [path for folder in settings.kernel_paths for path in case_files(folder)]
+    files += [path for folder in settings.model_paths for path in case_files(folder)]
     files += [path for folder in settings.lit_paths for path in lit_files(folder)]
     families = {family_of(path, settings) for path in files}
     for family in sorted(filter(None, families)):

@@ -16,6 +16,7 @@ from harness.errors import HarnessError
 
 DEFAULT_FOLDER = "coverage_kernels"
 DEFAULT_LIT_FOLDER = "lit_tests"
+DEFAULT_MODEL_FOLDER = "models"
 DEFAULT_TARGET = "npu"
 DEFAULT_MACHINE = "default"
 NO_MACHINE = ""  # the target's IR is executed
@@ -29,12 +30,16 @@ _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 class Settings:
     """kernel_paths   folders of kernel case files that exist
     lit_paths         folders of lit cases that exist
+    model_paths       folders of model case files that exist and that this run was asked for
+    other_model_paths those that exist and that it was not
     timeout, memory   of one case: seconds, and bytes (0: no limit)
     """
 
     root: Path
     kernel_paths: tuple[Path, ...]
     lit_paths: tuple[Path, ...]
+    model_paths: tuple[Path, ...]
+    other_model_paths: tuple[Path, ...]
     targets: tuple[str, ...]
     run: RunOptions
     timeout: float
@@ -52,10 +57,13 @@ class Settings:
         option: Any = config.getoption
         strict = option("strict_gate")
         _check_machine_options(config)
+        models, others = _model_folders(config)
         return cls(
             root=config.rootpath,
             kernel_paths=_folders(config, "kernel_paths", DEFAULT_FOLDER),
             lit_paths=_folders(config, "lit_paths", DEFAULT_LIT_FOLDER),
+            model_paths=models,
+            other_model_paths=others,
             targets=_targets(option("target")),
             run=RunOptions(
                 checks=option("checks"),
@@ -75,8 +83,8 @@ class Settings:
 
     @property
     def case_paths(self) -> tuple[Path, ...]:
-        """Folders of cases of either kind."""
-        return self.kernel_paths + self.lit_paths
+        """Folders of cases of any kind."""
+        return self.kernel_paths + self.lit_paths + self.model_paths
 
     def folder_of(self, path: Path) -> Path | None:
         """The folder of case files that `path` lies in, if any."""
@@ -85,6 +93,10 @@ class Settings:
     def holds_lit_cases(self, path: Path) -> bool:
         """Whether the folder of case files that `path` lies in is one of lit cases."""
         return self.folder_of(path) in self.lit_paths
+
+    def holds_model_cases(self, path: Path) -> bool:
+        """Whether the folder of case files that `path` lies in is one of model cases."""
+        return self.folder_of(path) in self.model_paths
 
     def relative(self, text: str) -> str:
         """The text with the paths in it written from the root, as node ids are."""
@@ -109,6 +121,9 @@ class Settings:
 
 def add_options(parser: pytest.Parser) -> None:
     parser.addini("kernel_paths", f"folders of kernel case files (default: {DEFAULT_FOLDER})", type="paths", default=[])
+    parser.addini(
+        "model_paths", f"folders of model case files (default: {DEFAULT_MODEL_FOLDER})", type="paths", default=[]
+    )
     parser.addini("lit_paths", f"folders of lit cases (default: {DEFAULT_LIT_FOLDER})", type="paths", default=[])
     group = parser.getgroup("harness", "kernel cases")
     add = group.addoption
@@ -121,6 +136,7 @@ def add_options(parser: pytest.Parser) -> None:
         help="npu: lower to, and simulate, this machine, a .toml file, or none: execute the IR [default]",
     )
     add("--check-lowering", action="store_true", help="npu: name the pass and value where lowering errs")
+    add("--models", action="store_true", help="run model cases too; `pytest models/NAME.py` runs some without it")
     add("--timing", action="store_true", help="npu: count the machine's cycles")
     add("--trace-file", metavar="FILE", help="npu: write what every engine did, for Perfetto")
     add("--case-timeout", type=_seconds, default=120.0, metavar="SECONDS", help="of one case [%(default)g]")
@@ -135,6 +151,27 @@ def add_options(parser: pytest.Parser) -> None:
 def _folders(config: pytest.Config, name: str, default: str) -> tuple[Path, ...]:
     folders = config.getini(name) or [config.rootpath / default]
     return tuple(folder.resolve() for folder in folders if folder.is_dir())
+
+
+def _model_folders(config: pytest.Config) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """Folders of model cases: those that the run was asked for, by --models or by a path in them, and the others."""
+    folders = _folders(config, "model_paths", DEFAULT_MODEL_FOLDER)
+    start = config.invocation_params.dir
+    chosen = [(start / argument.partition("::")[0]).resolve() for argument in config.args]
+    named = [folder for folder in folders if any(path.is_relative_to(folder) for path in chosen)]
+    wanted = folders if config.getoption("models") else tuple(named)
+    return wanted, tuple(folder for folder in folders if folder not in wanted)
+
+
+def collect_models_too(config: pytest.Config) -> None:
+    """With --models, the folders of model cases are collected whatever else is: no testpaths need name them."""
+    if not config.getoption("models"):
+        return
+    start = config.invocation_params.dir
+    chosen = [(start / argument.partition("::")[0]).resolve() for argument in config.args]
+    for folder in _folders(config, "model_paths", DEFAULT_MODEL_FOLDER):
+        if not any(folder.is_relative_to(path) or path.is_relative_to(folder) for path in chosen):
+            config.args.append(str(folder))
 
 
 def _from_root(config: pytest.Config, path: str) -> Path:

@@ -21,6 +21,8 @@ class Scope:
                Only then can a line that matches nothing be called stale
     targets    the targets chosen; a line that names another one is out of scope. None means any
     unfinished what did not run to its end, and why: ("Shard 3/4", "has no record"). Each is red
+    left_out   how the node ids begin of cases that a run collects only when it is asked to: a line of theirs is out
+               of scope
     """
 
     collected: frozenset[str]
@@ -28,6 +30,7 @@ class Scope:
     whole: bool = True
     targets: frozenset[str] | None = None
     unfinished: tuple[tuple[str, str], ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @classmethod
     def of_verdicts(cls, verdicts: Iterable[Verdict], unfinished: Iterable[tuple[str, str]] = ()) -> Scope:
@@ -186,7 +189,7 @@ class Gate:
 
 def _can_be_stale(entry: Entry, scope: Scope) -> bool:
     other_target = entry.target and scope.targets is not None and entry.target not in scope.targets
-    return scope.whole and not other_target
+    return scope.whole and not other_target and not entry.pattern.startswith(scope.left_out)
 
 
 def _conflicts(case: str, entries: Sequence[Entry]) -> list[Problem]:

@@ -18,8 +18,8 @@
 wrote those bytes. `operation` narrows the tolerance to what the kernel does; see `tolerance.Operation`.
 """
 
-from harness.goldens.compare import Comparison, Writers, compare
+from harness.goldens.compare import Comparison, Writers, compare, compare_values
 from harness.goldens.reference import run_reference
 from harness.goldens.tolerance import Operation
 
-__all__ = ["Comparison", "Operation", "Writers", "compare", "run_reference"]
+__all__ = ["Comparison", "Operation", "Writers", "compare", "compare_values", "run_reference"]

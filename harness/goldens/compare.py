@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.cases.allocate import Allocated, AllocatedBuffer, Snapshot, byte_view, element_numbers, host_bytes
+from harness.cases.buffer import Buffer
 from harness.cases.evidence import BufferEvidence, Finding, Mismatch
 from harness.cases.kernel_case import KernelCase
 from harness.goldens.bits import bits_of, poison_is_unmistakable, ulp_distance
@@ -19,6 +20,7 @@ from harness.goldens.tolerance import Allowance, Operation, allowance
 Program = tuple[int, int, int]
 # (storage name, byte offsets in the storage) -> the programs that wrote those bytes.
 Writers = Callable[[str, Sequence[int]], Sequence[Program]]
+WritersOf = Callable[[np.ndarray], tuple[Program, ...]]
 
 # Of the wrong elements, evenly spread: how many are asked who wrote them, and how many writers are named.
 _ASKED_FOR_WRITERS = 4096
@@ -111,6 +113,31 @@ def _reason(named: bool, touched: bool, role: str) -> str:
     )
 
 
+def compare_values(
+    name: str,
+    buffer: Buffer,
+    got: np.ndarray,
+    golden: np.ndarray,
+    role: str,
+    bound: Allowance,
+    *,
+    signed_zeros: bool = False,
+    writers_of: WritersOf | None = None,
+) -> BufferEvidence:
+    """Compares what a buffer holds with its golden, both in the buffer's shape and dtype, within `bound`.
+
+    writers_of  who wrote the elements of these flat indices (row-major), where somebody knows
+    """
+    dtype, want = buffer.dtype, np.ascontiguousarray(golden)
+    difference = _differences(got.reshape(-1), want.reshape(-1), bound, signed_zeros)
+    histogram = _histogram(difference, want.size) if dtype.is_float else {}
+    mismatch = _mismatch(buffer, got, want, difference, writers_of) if difference.wrong.any() else None
+    largest = _largest_finite(difference.absolute)
+    return BufferEvidence(
+        name, dtype.name, buffer.shape, role, True, "", str(bound), histogram, mismatch, largest_error=largest
+    )
+
+
 def _compared(
     case: KernelCase,
     one: AllocatedBuffer,
@@ -119,13 +146,15 @@ def _compared(
     writers: Writers | None,
     operation: Operation,
 ) -> BufferEvidence:
-    dtype = one.buffer.dtype
-    got, want = content(one), np.ascontiguousarray(golden)
-    bound = allowance(case, dtype, want, operation)
-    difference = _differences(got.reshape(-1), want.reshape(-1), bound, case.signed_zeros)
-    histogram = _histogram(difference, want.size) if dtype.is_float else {}
-    mismatch = _mismatch(one, got, want, difference, writers) if difference.wrong.any() else None
-    return BufferEvidence(one.name, dtype.name, one.buffer.shape, role, True, "", str(bound), histogram, mismatch)
+    bound = allowance(case, one.buffer.dtype, np.ascontiguousarray(golden), operation)
+
+    def writers_of(wrong: np.ndarray) -> tuple[Program, ...]:
+        return _writers_of(one, wrong, writers)
+
+    signed = case.signed_zeros
+    return compare_values(
+        one.name, one.buffer, content(one), golden, role, bound, signed_zeros=signed, writers_of=writers_of
+    )
 
 
 def _differences(got: np.ndarray, want: np.ndarray, bound: Allowance, signed_zeros: bool) -> _Difference:
@@ -176,10 +205,10 @@ def _histogram(difference: _Difference, total: int) -> dict[str, int]:
 
 
 def _mismatch(
-    one: AllocatedBuffer, got: np.ndarray, want: np.ndarray, difference: _Difference, writers: Writers | None
+    buffer: Buffer, got: np.ndarray, want: np.ndarray, difference: _Difference, writers_of: WritersOf | None
 ) -> Mismatch:
     wrong = difference.index[difference.wrong]
-    first = tuple(int(i) for i in np.unravel_index(wrong[0], one.buffer.shape))
+    first = tuple(int(i) for i in np.unravel_index(wrong[0], buffer.shape))
     mask = np.zeros(want.size, dtype=bool)
     mask[wrong] = True
     return Mismatch(
@@ -191,8 +220,8 @@ def _mismatch(
         max_absolute=_largest(difference.absolute[difference.wrong]),
         max_relative=_largest(difference.relative[difference.wrong]),
         max_ulp=_largest(difference.ulp[difference.wrong]),
-        error_shape=describe(got, want, mask.reshape(one.buffer.shape), one.buffer),
-        writers=_writers_of(one, wrong, writers),
+        error_shape=describe(got, want, mask.reshape(buffer.shape), buffer),
+        writers=writers_of(wrong) if writers_of else (),
     )
 
 
@@ -209,6 +238,12 @@ def _spread(items: Any, most: int) -> list[Any]:
     if len(items) <= most:
         return list(items)
     return [items[i * (len(items) - 1) // (most - 1)] for i in range(most)]
+
+
+def _largest_finite(values: np.ndarray) -> float:
+    """0 where there is none."""
+    finite = values[np.isfinite(values)]
+    return float(finite.max()) if finite.size else 0.0
 
 
 def _largest(values: np.ndarray) -> float:

@@ -60,6 +60,8 @@ class LoadedKernel:
         session.enter_stage("simulate")
         if session.keep_ir is not None:
             session.keep_ir("simulate", self._shown)
+        if session.before_launch is not None:
+            session.before_launch(self, grid, arguments, memory)
         if session.check_lowering:
             self._check_lowering(session, grid, arguments, memory)
         started = time.perf_counter()

@@ -7,7 +7,7 @@ script has no session and gets the defaults.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from harness.executor.api import ExecutorOptions, LaunchResult
+from harness.executor.api import Argument, ExecutorOptions, LaunchResult
 from harness.executor.memory import Memory
 
 if TYPE_CHECKING:
     from harness.npu.isa.program import Program
+    from harness.npu.loader import LoadedKernel
     from harness.npu.timing import Timing
 
 
@@ -62,6 +63,7 @@ class Session:
     keep_ir   called with a stage and what gives the text of what it is given; None where nobody wants it
     transform called with the text of a program that is about to run; what it returns runs instead. For
               questions about the harness ("would this miscompile be seen?"); None runs what was compiled
+    before_launch  called with the kernel, grid, arguments and memory of a launch that is about to run
     emit      receives the lines of `tl.device_print` of one launch
     values    whether launches compute anything; False leaves memory as it is
     timing    whether launches on a machine are timed; `events` keeps what a trace shows
@@ -75,6 +77,7 @@ class Session:
     enter_stage: Callable[[str], None] = _ignore
     keep_ir: Callable[[str, Callable[[], str]], None] | None = None
     transform: Callable[[str], str] | None = None
+    before_launch: Callable[[LoadedKernel, tuple[int, int, int], Sequence[Argument], Memory], None] | None = None
     emit: Callable[[list[str]], None] = _print_lines
     values: bool = True
     timing: bool = False

@@ -17,6 +17,7 @@ DOCUMENTED = (
     *(evidence.Verdict, evidence.Evidence, evidence.LaunchEvidence, evidence.BufferEvidence),
     evidence.TimingEvidence,
     *(evidence.Mismatch, evidence.Finding, evidence.Failure, evidence.CommandEvidence, evidence.StageEvidence),
+    evidence.ModelEvidence,
 )
 
 

@@ -1,0 +1,82 @@
+"""`harness model`: one whole model on the simulated NPU, with a line for each kernel as it runs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.cases.loading import is_case_file
+from harness.collection.settings import DEFAULT_MACHINE, DEFAULT_MODEL_FOLDER, NO_MACHINE
+from harness.commands.chosen import chosen_instances
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from harness.cases.kernel_case import CaseInstance
+
+
+def register(subcommands: Any) -> None:
+    command: argparse.ArgumentParser = subcommands.add_parser(
+        "model", help="run a whole model, kernel by kernel", description=__doc__
+    )
+    command.add_argument("model", metavar="MODEL", help="NAME, NAME[PARAMETERS] or a node id; without PARAMETERS tiny")
+    command.add_argument("--machine", default=DEFAULT_MACHINE, metavar="NAME", help="none: execute the IR [default]")
+    command.add_argument("--keep-going", action="store_true", help="go on after a buffer that differs")
+    command.add_argument("--timing", action="store_true", help="count the machine's cycles")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """0 when the model passes, 1 when it does not. Raises UsageError where nothing has the name."""
+    # Importing Inductor would start a pool of compiling processes.
+    os.environ["TORCH_WARM_POOL"] = "0"
+    instances = _instances(options.model)
+    return max(_run(one, options) for one in instances)
+
+
+def _instances(model: str) -> list[CaseInstance]:
+    """By node id, or by the name of a case in a file of the models' folder; of several sizes the tiny ones."""
+    file, separator, wanted = model.partition("::")
+    if separator or file.endswith(".py"):
+        return chosen_instances(Path(file), wanted)
+    name = model.partition("[")[0]
+    folder = Path(DEFAULT_MODEL_FOLDER)
+    files = [path for path in sorted(folder.rglob("*.py")) if is_case_file(path)]
+    holding = [path for path in files if path.stem == name] or [path for path in files if f"def {name}(" in _text(path)]
+    if not holding:
+        known = ", ".join(path.stem for path in files) or "none"
+        raise UsageError(f"no model is called {name!r}", hint=f"in {folder}/: {known}")
+    instances = chosen_instances(holding[0], model)
+    if "[" in model:
+        return instances
+    return [one for one in instances if one.chosen.get("size", "tiny") == "tiny"] or instances
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def _run(instance: CaseInstance, options: argparse.Namespace) -> int:
+    from harness.cases.options import RunOptions
+    from harness.models.progress import facts, kernel_line
+    from harness.models.run_case import run_model_case
+    from harness.reports import failure_text
+    from harness.verdicts import classify
+
+    machine = NO_MACHINE if options.machine == "none" else options.machine
+    name = f"{instance.template.name}[{instance.parameter_id}]"
+    print(name, flush=True)
+    evidence = run_model_case(
+        instance,
+        name,
+        "npu",
+        RunOptions(machine=machine, timing=options.timing),
+        progress=lambda report: print(kernel_line(report), flush=True),
+        keep_going=options.keep_going,
+    )
+    verdict = classify(evidence)
+    if evidence.model is not None:
+        print("\n".join(facts(evidence.model, len(evidence.launches))))
+    print(verdict.summary if verdict.outcome == "pass" else failure_text(verdict), flush=True)
+    return int(verdict.outcome != "pass")

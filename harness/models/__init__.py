@@ -1,0 +1,4 @@
+"""Whole torch models, compiled by Inductor to Triton for the simulated NPU, verified buffer by buffer.
+
+harness.models.compile(module) gives a callable; a model case (harness.cases.ModelCase) gives a verdict.
+"""

@@ -1,0 +1,197 @@
+"""The watch over one run of a model: every kernel's buffers are compared as soon as it has finished them, and must
+still hold the same when they are read and when they die."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harness.cases.evidence import BufferEvidence, Finding
+from harness.goldens import Operation
+from harness.models.capture import Capture
+from harness.models.differential import Differential
+from harness.models.evaluation import GoldenPlan, plan_goldens, terms_of
+from harness.models.graph_run import GraphRun
+from harness.models.judge import Claim, judge
+from harness.models.plan import Kernel, Output, place_of
+from harness.models.tensors import buffer_of, content_of, digest, fill_with_poison
+from harness.npu.session import LaunchRecord, Session
+from harness.targets.operation import operation_of
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Diverged(Exception):
+    """Ends a run at its first buffer that is wrong."""
+
+
+@dataclass
+class KernelReport:
+    """One step of a model, for the progress line and for whoever asks what happened.
+
+    number    of the launch, from 1, over the whole run
+    launches  what ran on the simulated NPU; empty for a step without code of its own
+    buffers   what it finished, compared or not
+    reads     and whether what it read was right: "right", "wrong" or "not compared"
+    """
+
+    number: int
+    graph: str
+    kernel: Kernel
+    launches: Sequence[LaunchRecord]
+    buffers: list[BufferEvidence] = field(default_factory=list)
+    reads: dict[str, str] = field(default_factory=dict)
+    worst: float = 0.0
+    seconds: float = 0.0
+
+    @property
+    def name(self) -> str:
+        return self.launches[0].kernel if self.launches else self.kernel.extern or "nothing to launch"
+
+
+@dataclass
+class Checker:
+    """`harness.models.watch.Watch` that compares.
+
+    progress  called with each step when it is over
+    """
+
+    session: Session
+    capture: Capture
+    keep_going: bool = False
+    progress: Callable[[KernelReport], None] | None = None
+    reports: list[KernelReport] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    without: list[str] = field(default_factory=list)
+    compared: int = 0
+    by_executor: int = 0
+    seconds: float = 0.0  # in here: goldens, comparing, the executor's launches
+    worst: tuple[float, str] = (0.0, "")
+    _plans: dict[int, GoldenPlan] = field(default_factory=dict)
+    _runs: dict[int, GraphRun] = field(default_factory=dict)
+    _differential: Differential = field(default_factory=Differential)
+    _launches_before: int = 0
+
+    def begin(self, graph: int, inputs: Mapping[str, Any]) -> None:
+        with self._clock():
+            plan = self.capture.graphs[graph]
+            if graph not in self._plans:
+                self._plans[graph] = plan_goldens(plan)
+            self._runs[graph] = GraphRun(plan, self._plans[graph], dict(inputs))
+
+    def before(self, graph: int, kernel: int, reads: Mapping[str, Any]) -> None:
+        """Makes the goldens that begin with what is in memory now."""
+        with self._clock():
+            run = self._runs[graph]
+            run.variables.update(reads)
+            self._check_unchanged(run, reads, f"kernel {kernel} of {run.plan.name} reads it")
+            run.make_goldens(kernel)
+            lacking = any((kernel, one.name) not in run.made for one in run.plan.kernels[kernel].outputs)
+            self.session.before_launch = self._differential.before_launch if lacking else None
+            self._launches_before = len(self.session.launches)
+
+    def fresh(self, buffers: Mapping[str, Any]) -> None:
+        with self._clock():
+            for tensor in buffers.values():
+                fill_with_poison(tensor)
+
+    def after(self, graph: int, kernel: int, outputs: Mapping[str, Any]) -> None:
+        """Compares what the kernel has finished. Raises Diverged at a buffer that is wrong, unless told to go on."""
+        with self._clock():
+            run = self._runs[graph]
+            run.variables.update(outputs)
+            report = self._report(run, run.plan.kernels[kernel])
+            for output in report.kernel.outputs:
+                self._check(run, report, output, outputs[output.variable])
+            self._differential.forget()
+            self.session.before_launch = None
+        if self.progress is not None:
+            self.progress(report)
+        if not self.keep_going and any(one.mismatch for one in report.buffers):
+            raise Diverged
+
+    def free(self, graph: int, buffers: Mapping[str, Any]) -> None:
+        """What dies must hold what it was compared with."""
+        with self._clock():
+            run = self._runs[graph]
+            self._check_unchanged(run, buffers, "it dies")
+            for name in buffers:
+                run.forget(name)
+
+    def _report(self, run: GraphRun, kernel: Kernel) -> KernelReport:
+        launches = self.session.launches[self._launches_before :]
+        seconds = sum(one.seconds for one in launches)
+        reads = {name: run.state.get(name, "right") for name in kernel.reads}
+        report = KernelReport(len(self.reports) + 1, run.plan.name, kernel, launches, reads=reads, seconds=seconds)
+        self.reports.append(report)
+        if kernel.extern:
+            what = f"{kernel.extern} ran on the host: {kernel.reason}"
+            where = next((place_of(one.node) for one in kernel.outputs if one.node is not None), None)
+            self.findings.append(Finding("not-simulated", kernel.extern, what, where))
+        elif kernel.launches and kernel.outputs and not launches:
+            what = f"no launch of kernel {kernel.number} of {run.plan.name} was simulated"
+            self.findings.append(Finding("not-simulated", kernel.outputs[0].name, what))
+        return report
+
+    def _check(self, run: GraphRun, report: KernelReport, output: Output, tensor: torch.Tensor) -> None:
+        name = f"{run.plan.name}/{output.name}"
+        claim, why = self._claim(run, report, output, tensor, name)
+        if claim is None:
+            self.without.append(f"{name}: {why}")
+            run.state[output.variable] = "not compared"
+            buffer = buffer_of(tensor)
+            report.buffers.append(BufferEvidence(name, buffer.dtype.name, buffer.shape, "out", False, why))
+        else:
+            judged = judge(claim, buffer_of(tensor), content_of(tensor))
+            report.buffers.append(judged.evidence)
+            report.worst = max(report.worst, judged.relative)
+            self.worst = max(self.worst, (judged.relative, name))
+            run.state[output.variable] = "wrong" if judged.evidence.mismatch else "right"
+        run.digests[output.variable] = digest(tensor)
+
+    def _claim(
+        self, run: GraphRun, report: KernelReport, output: Output, tensor: torch.Tensor, name: str
+    ) -> tuple[Claim | None, str]:
+        key = report.kernel.number, output.name
+        texts = [one.text for one in report.launches]
+        operation = operation_of(texts) if texts else Operation("move")
+        made = run.made.pop(key, None)
+        if made is not None:
+            self.compared += 1
+            terms = terms_of(made.golden.steps)
+            return Claim(name, "out", made.value, operation, terms, made.exact, made.narrow), ""
+        why = run.goldens.missing.get(key) or run.failed.get(key, "")
+        expected = self._differential.content_of(tensor)
+        if expected is None:
+            return None, why
+        self.by_executor += 1
+        import torch
+
+        raw = torch.from_numpy(expected.reshape(-1).view("uint8").copy()).view(tensor.dtype)
+        golden = raw.reshape(tensor.shape)
+        terms = max([1, *(run.variables[one].numel() // max(1, tensor.numel()) for one in run.tensors(report.kernel))])
+        return Claim(name, "out", golden, operation, terms, exact=True), ""
+
+    def _check_unchanged(self, run: GraphRun, variables: Mapping[str, Any], when: str) -> None:
+        for name, tensor in variables.items():
+            known = run.digests.get(name)
+            if known is None or digest(tensor) == known:
+                continue
+            what = f"{name} of {run.plan.name} was compared, and does not hold the same any more when {when}"
+            self.findings.append(Finding("input-changed", f"{run.plan.name}/{name}", what))
+            run.state[name] = "wrong"
+            run.digests.pop(name)
+            if not self.keep_going:
+                raise Diverged
+
+    @contextmanager
+    def _clock(self) -> Iterator[None]:
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds += time.perf_counter() - started

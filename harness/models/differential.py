@@ -1,0 +1,84 @@
+"""A launch run once more, by the IR executor over copies of its inputs: a golden where no node of the graph is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.executor.api import Argument, DescriptorArgument, PointerArgument
+from harness.executor.memory import Allocation, Memory
+
+if TYPE_CHECKING:
+    import torch
+
+    from harness.npu.loader import LoadedKernel
+
+Grid = tuple[int, int, int]
+
+
+@dataclass
+class Differential:
+    """Executes launches over copies of memory. `copies` holds what each left behind, until `forget`.
+
+    Only for launches on a machine: the executor is no check of itself.
+    """
+
+    copies: list[Allocation] = field(default_factory=list)
+    _plans: dict[tuple[str, str], Any] = field(default_factory=dict)
+
+    def before_launch(self, kernel: LoadedKernel, grid: Grid, arguments: Sequence[Argument], memory: Memory) -> None:
+        """Runs the launch over a copy of `memory`. Raises what the executor raises."""
+        from harness.executor import launch
+
+        if kernel.machine is None:
+            return
+        copies = {id(one): replace(one, bytes=one.bytes.copy()) for one in memory.allocations}
+        own = Memory()
+        for copy in copies.values():
+            own.add(copy)
+        launch(self._plan(kernel), grid, [_moved(argument, copies) for argument in arguments], own)
+        self.copies = list(copies.values())
+
+    def content_of(self, tensor: torch.Tensor) -> np.ndarray | None:
+        """What the executor left where the tensor lies, contiguous, in its shape and dtype; None where it ran
+        nothing there."""
+        from harness.cases.dtypes import dtype_of
+
+        size = tensor.element_size()
+        for copy in self.copies:
+            offset = tensor.data_ptr() - copy.address
+            reach = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True)) * size + size
+            if offset < 0 or offset + reach > copy.bytes.size:
+                continue
+            strides = (*(s * size for s in tensor.stride()), 1)
+            seen = np.lib.stride_tricks.as_strided(copy.bytes[offset:], (*tensor.shape, size), strides)
+            raw = np.ascontiguousarray(seen).reshape(-1)
+            return raw.view(dtype_of(tensor.dtype).numpy).reshape(tuple(tensor.shape))
+        return None
+
+    def forget(self) -> None:
+        self.copies = []
+
+    def _plan(self, kernel: LoadedKernel) -> Any:
+        """Compiled without native code, which is the part of the executor that a machine's simulator shares most."""
+        from harness.executor import compile_module
+        from harness.ir import parse_module
+
+        key = kernel.name, kernel.text
+        if key not in self._plans:
+            self._plans[key] = compile_module(parse_module(kernel.text, kernel.name), kernel.name, native=False)
+        return self._plans[key]
+
+
+def _moved(argument: Argument, copies: dict[int, Allocation]) -> Argument:
+    if isinstance(argument, DescriptorArgument):
+        base = _moved(argument.base, copies)
+        assert isinstance(base, PointerArgument)
+        return replace(argument, base=base)
+    if not isinstance(argument, PointerArgument):
+        return argument
+    allocation = copies.get(id(argument.allocation))
+    return argument if allocation is None else replace(argument, allocation=allocation)

@@ -1,0 +1,99 @@
+"""One run of one compiled graph: its variables as they come and go, and the goldens that wait for their kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harness.models.evaluation import Golden, GoldenPlan, Values, evaluate, leaves_of
+from harness.models.plan import GraphPlan, Kernel
+
+if TYPE_CHECKING:
+    import torch
+
+Key = tuple[int, str]  # kernel, and its output's name
+
+
+@dataclass(frozen=True)
+class Made:
+    """The golden of one output.
+
+    exact   it was computed in the model's own dtypes, since torch cannot in float64
+    narrow  computes it in float32 instead; None where it was made in the model's own dtypes
+    """
+
+    golden: Golden
+    value: torch.Tensor
+    exact: bool
+    narrow: Callable[[], torch.Tensor] | None
+
+
+@dataclass
+class GraphRun:
+    """variables  tensors and numbers, as the generated code calls them
+    made       goldens that are waiting for their kernel
+    failed     why torch could not compute a golden
+    state      of each variable that a kernel wrote: "right", "wrong", "not compared"
+    digests    of what was compared
+    """
+
+    plan: GraphPlan
+    goldens: GoldenPlan
+    variables: dict[str, Any]
+    made: dict[Key, Made] = field(default_factory=dict)
+    failed: dict[Key, str] = field(default_factory=dict)
+    state: dict[str, str] = field(default_factory=dict)
+    digests: dict[str, int] = field(default_factory=dict)
+
+    def make_goldens(self, kernel: int) -> None:
+        """Computes what begins with what is in memory before this kernel."""
+        due = self.goldens.made_before(kernel)
+        if not due:
+            return
+        try:
+            self._make(due)
+        except Exception:
+            # What torch cannot do in float64 it may do in the model's own dtypes.
+            for key, golden in due:
+                self._make_exactly(key, golden)
+
+    def tensors(self, kernel: Kernel) -> list[str]:
+        """The variables that a kernel reads and that are no numbers."""
+        return [name for name in kernel.reads if hasattr(self.variables.get(name), "numel")]
+
+    def forget(self, name: str) -> None:
+        for known in (self.variables, self.state, self.digests):
+            known.pop(name, None)
+
+    def _make(self, due: Sequence[tuple[Key, Golden]]) -> None:
+        import torch
+
+        goldens = [golden for _, golden in due]
+        leaves = leaves_of(goldens, self.variables.__getitem__, torch.float64)
+        values = self._evaluated(goldens, leaves, torch.float64)
+        for key, golden in due:
+            self.made[key] = Made(golden, values[golden.node], False, self._narrow(golden, leaves))
+
+    def _make_exactly(self, key: Key, golden: Golden) -> None:
+        try:
+            leaves = leaves_of([golden], self.variables.__getitem__, None)
+            value = self._evaluated([golden], leaves, None)[golden.node]
+        except Exception as error:
+            self.failed[key] = f"torch cannot compute its golden: {type(error).__name__}: {error}"
+        else:
+            self.made[key] = Made(golden, value, True, None)
+
+    def _narrow(self, golden: Golden, leaves: Values) -> Callable[[], torch.Tensor]:
+        """From the same leaves, which float64 holds as they are: memory may have changed by the time it is called."""
+        own = {node: leaves[node] for node in golden.leaves}
+
+        def narrow() -> torch.Tensor:
+            import torch
+
+            return self._evaluated([golden], own, torch.float32)[golden.node]
+
+        return narrow
+
+    def _evaluated(self, goldens: Sequence[Golden], leaves: Values, dtype: torch.dtype | None) -> Values:
+        return evaluate(goldens, leaves, self.variables.__getitem__, self.plan.module, dtype)

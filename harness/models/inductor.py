@@ -1,0 +1,313 @@
+"""Everything about torch and Triton that has to be changed while Inductor compiles for the simulated NPU.
+
+No other module touches torch's or Triton's insides: whatever is patched is patched here, says why, and is undone when
+the block of `npu_inductor` ends. Read and tested with torch 2.13; other releases are refused in one sentence, since
+Inductor's classes change from one to the next.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any, Protocol
+
+from packaging.specifiers import SpecifierSet
+
+from harness.errors import UnsupportedVersion
+
+SUPPORTED_TORCH = SpecifierSet(">=2.13,<2.14")
+
+# The key under which Inductor looks for a Triton backend for CPU tensors, and what it names in GPUTarget.
+CPU = "cpu"
+
+_CACHE_VARIABLES = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
+
+# Inductor's own switches, by the name in torch._inductor.config.
+_SETTINGS: Mapping[str, Any] = {
+    "cpu_backend": "triton",
+    # Compiled here: a pool of compiling processes would not see the backend below.
+    "compile_threads": 1,
+    # Nothing is cached by Inductor: a cached graph would run without the checks that are compiled into it.
+    "fx_graph_cache": False,
+    "fx_graph_remote_cache": False,
+    "autotune_local_cache": False,
+    "autotune_remote_cache": False,
+    "bundled_autotune_remote_cache": False,
+    # mm, addmm, bmm and convolutions, backward too, as Triton templates.
+    "max_autotune_gemm": True,
+    "max_autotune_gemm_backends": "TRITON",
+    "max_autotune_conv_backends": "TRITON",
+    "max_autotune_conv_bwd_weight_backends": "TRITON",
+    "max_autotune_conv_bwd_input_backends": "TRITON",
+    "benchmark_fusion": False,
+    "benchmark_epilogue_fusion": False,
+    # One wrapper function a graph, and layouts as the model has them.
+    "graph_partition": False,
+    "layout_optimization": False,
+    "triton.decompose_sort_ops": True,
+}
+
+
+class Hooks(Protocol):
+    """Whom code generation tells about every kernel: see `harness.models.capture`."""
+
+    def before_allocation(self, scheduler: Any, node: Any) -> None:
+        """The outputs of a scheduler node are about to be allocated, and so its kernel to be launched."""
+        ...
+
+    def after_allocation(self, scheduler: Any, node: Any) -> None:
+        """They are."""
+        ...
+
+    def before_free(self, scheduler: Any) -> None:
+        """The kernel's launch has been written; what it used last is freed next."""
+        ...
+
+    def on_extern(self, node: Any) -> None:
+        """A scheduler node stays with torch on the host."""
+        ...
+
+
+@contextmanager
+def npu_inductor(arch: str, hooks: Hooks) -> Iterator[None]:
+    """Inside the block torch's Inductor compiles CPU tensors to Triton kernels for the simulated NPU; outside it,
+    and for everything that was compiled outside, nothing has changed.
+
+    arch  a row of `harness.npu.backend.compiler.PIPELINES` or the name of a machine
+    Raises UnsupportedVersion for a torch whose Inductor this module does not know.
+    """
+    check_torch()
+    with ExitStack() as stack:
+        for change in (_own_caches(), _cpu_backend(arch), _settings(), _first_candidates(), _plain_attention()):
+            stack.enter_context(change)
+        stack.enter_context(_kernel_hooks(hooks))
+        yield
+
+
+def check_torch(version: str | None = None) -> None:
+    """Raises UnsupportedVersion, in one sentence, for a torch that this module was not written for."""
+    import torch
+
+    found = (version or torch.__version__).partition("+")[0]
+    if not SUPPORTED_TORCH.contains(found, prereleases=True):
+        what = f"models run with torch {SUPPORTED_TORCH}, whose Inductor the harness knows; this is torch {found}"
+        raise UnsupportedVersion(what)
+
+
+@contextmanager
+def _own_caches() -> Iterator[None]:
+    """Folders of this process alone: of several at once none may meet another's files. A cache of Triton's that was
+    chosen already (a case's process has its own) stays."""
+    before = {name: os.environ.get(name) for name in _CACHE_VARIABLES}
+    folder = tempfile.mkdtemp(prefix="harness-models-")
+    for name in _CACHE_VARIABLES:
+        if not before[name] or name != "TRITON_CACHE_DIR":
+            os.environ[name] = os.path.join(folder, name.lower())
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _cpu_backend(arch: str) -> Iterator[None]:
+    """Inductor compiles for GPUTarget("cpu") and wants Triton to have a backend of that name. It is there inside the
+    block only, not as an entry point: installing this package must not make anybody's CPU tensors go to Triton."""
+    from torch.utils._triton import has_triton
+    from triton.backends import Backend, backends
+
+    from harness.npu.activation import npu_driver_active
+    from harness.npu.backend.driver import NpuDriver
+
+    known = backends.get(CPU)
+    backends[CPU] = Backend(compiler=_compiler_for(arch), driver=NpuDriver)  # pyright: ignore[reportArgumentType]
+    has_triton.cache_clear()  # torch asks once in a process
+    try:
+        with npu_driver_active(arch):
+            yield
+    finally:
+        if known is None:
+            del backends[CPU]
+        else:
+            backends[CPU] = known
+        has_triton.cache_clear()
+
+
+def _compiler_for(arch: str) -> type:
+    from triton.backends.compiler import GPUTarget
+
+    from harness.npu.backend.compiler import BACKEND_NAME, WARP_SIZE, NpuBackend
+
+    class CpuNamedBackend(NpuBackend):
+        """The npu backend under the name that Inductor asks for; which machine is not in what Inductor asks."""
+
+        def __init__(self, target: GPUTarget) -> None:
+            super().__init__(target)
+            self.target = GPUTarget(BACKEND_NAME, arch, WARP_SIZE)
+
+        @staticmethod
+        def supports_target(target: GPUTarget) -> bool:
+            return target.backend == CPU
+
+    return CpuNamedBackend
+
+
+@contextmanager
+def _settings() -> Iterator[None]:
+    import torch
+    import torch._dynamo.config
+    import torch._functorch.config
+    import torch._inductor.config as config
+
+    with (
+        config.patch({**_SETTINGS, "post_grad_custom_post_pass": peel_convolution_bias}),
+        torch._functorch.config.patch({"enable_autograd_cache": False}),
+        # A model that is compiled often (tests do) must not quietly fall back to eager torch.
+        torch._dynamo.config.patch({"recompile_limit": 64, "fail_on_recompile_limit_hit": True}),
+    ):
+        yield
+
+
+@contextmanager
+def _first_candidates() -> Iterator[None]:
+    """One configuration of each kernel, the first, and of templates the first Triton one: timing a simulator on the
+    host's clock would choose by chance, and cost a launch each."""
+    import torch._inductor.runtime.triton_heuristics as heuristics
+    from torch._inductor.select_algorithm import get_algorithm_selector_cache
+
+    def first_template(choices: list[Any]) -> list[Any]:
+        templates = [one for one in choices if type(one).__name__ == "TritonTemplateCaller"]
+        return templates[:1] or choices
+
+    selector = get_algorithm_selector_cache()
+    functions, unique = list(selector.preprocessing_fns), heuristics.unique_configs
+    selector.preprocessing_fns[:] = [first_template]
+    heuristics.unique_configs = lambda configs: configs[:1]
+    try:
+        yield
+    finally:
+        selector.preprocessing_fns[:] = functions
+        heuristics.unique_configs = unique
+
+
+@contextmanager
+def _plain_attention() -> Iterator[None]:
+    """Attention stays matmul, softmax and matmul: the fused ops have no Triton lowering on CPU tensors. torch makes
+    them of scaled_dot_product_attention, unless told which kernel to take; Inductor's patterns make them of plain
+    code, and hold the function that decides, so that its code is exchanged."""
+    from torch._inductor.fx_passes import fuse_attention
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    check = fuse_attention._sfdp_params_check
+    code = check.__code__
+
+    def never(match: Any) -> bool:
+        return False
+
+    check.__code__ = never.__code__
+    try:
+        with sdpa_kernel(SDPBackend.MATH):
+            yield
+    finally:
+        check.__code__ = code
+
+
+@contextmanager
+def _kernel_hooks(hooks: Hooks) -> Iterator[None]:
+    """`config.generate_intermediate_hooks` emits nothing for Triton kernels in torch 2.13 (it compares names of
+    operations with names of buffers), and knows neither when memory is allocated nor when it is freed."""
+    from torch._inductor import scheduler
+
+    replaced = {
+        (scheduler.BaseSchedulerNode, "mark_run"): _marking(hooks),
+        (scheduler.Scheduler, "free_buffers"): _freeing(hooks),
+        (scheduler.Scheduler, "codegen_extern_call"): _calling(hooks),
+    }
+    originals = {key: getattr(*key) for key in replaced}
+    for (owner, name), make in replaced.items():
+        setattr(owner, name, make(originals[owner, name]))
+    try:
+        yield
+    finally:
+        for (owner, name), original in originals.items():
+            setattr(owner, name, original)
+
+
+_Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def _marking(hooks: Hooks) -> _Wrapper:
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        def mark_run(self: Any) -> None:
+            hooks.before_allocation(self.scheduler, self)
+            original(self)
+            hooks.after_allocation(self.scheduler, self)
+
+        return mark_run
+
+    return wrap
+
+
+def _freeing(hooks: Hooks) -> _Wrapper:
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        def free_buffers(self: Any) -> None:
+            hooks.before_free(self)
+            original(self)
+
+        return free_buffers
+
+    return wrap
+
+
+def _calling(hooks: Hooks) -> _Wrapper:
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        def codegen_extern_call(self: Any, scheduler_node: Any) -> None:
+            hooks.on_extern(scheduler_node)
+            original(self, scheduler_node)
+
+        return codegen_extern_call
+
+    return wrap
+
+
+def peel_convolution_bias(graph: Any) -> None:
+    """A fault of torch 2.13: on CPU tensors the Triton templates of convolutions drop the bias. kernel/conv.py makes
+    an addition of it for every device but the CPU, and the templates never add it. Here the addition is made in the
+    FX graph, before Inductor sees it, so that goldens are of the graph that is compiled.
+    """
+    import torch
+
+    aten = torch.ops.aten
+    for node in list(graph.find_nodes(op="call_function", target=aten.convolution.default)):
+        value, weight, bias, *rest = node.args
+        if bias is None:
+            continue
+        dims = node.meta["val"].dim()
+        with graph.inserting_before(node):
+            plain = graph.call_function(aten.convolution.default, (value, weight, None, *rest))
+            shape = [-1] + [1] * (dims - 2)
+            column = graph.call_function(aten.reshape.default, (bias, shape))
+            total = graph.call_function(aten.add.Tensor, (plain, column))
+        _take_over(node, plain, column, total)
+        node.replace_all_uses_with(total)
+        graph.erase_node(node)
+
+
+def _take_over(node: Any, plain: Any, column: Any, total: Any) -> None:
+    """Values and places of the nodes that stand for a convolution with a bias."""
+    import torch
+
+    for one in (plain, column, total):
+        one.meta.update({key: node.meta[key] for key in ("stack_trace", "nn_module_stack") if key in node.meta})
+    plain.meta["val"] = node.meta["val"]
+    total.meta["val"] = node.meta["val"]
+    bias = node.args[2].meta["val"]
+    column.meta["val"] = torch.ops.aten.reshape.default(bias, [-1] + [1] * (node.meta["val"].dim() - 2))

@@ -1,0 +1,60 @@
+"""A run of a model in words: a line for each kernel while it runs, and the facts at its end."""
+
+from __future__ import annotations
+
+from harness.cases.evidence import BufferEvidence, ModelEvidence
+from harness.models.checking import KernelReport
+from harness.models.plan import place_of
+
+_NAME = 56
+
+
+def kernel_line(report: KernelReport) -> str:
+    """Which step of which graph, the kernel and its grid, what was compared, the worst error, the time."""
+    grids = dict.fromkeys("x".join(map(str, launch.grid)) for launch in report.launches)
+    compared = sum(one.compared for one in report.buffers)
+    counted = (
+        f"{compared} of {len(report.buffers)} buffers" if compared < len(report.buffers) else f"{compared} compared"
+    )
+    name = report.name if len(report.name) <= _NAME else f"{report.name[: _NAME - 1]}\u2026"
+    return (
+        f"{report.number:4} {report.graph} {name} [{', '.join(grids)}] {counted},"
+        f" worst {report.worst:.1e}, {report.seconds * 1e3:.1f} ms{_wrong(report)}"
+    )
+
+
+def _wrong(report: KernelReport) -> str:
+    wrong = [one for one in report.buffers if one.mismatch]
+    return "".join(f"\n     {mismatch_line(report, one)}" for one in wrong)
+
+
+def mismatch_line(report: KernelReport, buffer: BufferEvidence) -> str:
+    """One buffer that differs: where, how, from which node and line, and whether what its kernel read was right."""
+    mismatch = buffer.mismatch
+    assert mismatch is not None
+    output = next(one for one in report.kernel.outputs if f"{report.graph}/{one.name}" == buffer.name)
+    node = f", node {output.node.name}" if output.node is not None else ""
+    place = place_of(output.node)
+    line = f" at {place}" if place else ""
+    others = [name for name, state in report.reads.items() if state != "right"]
+    inputs = f"what it reads was wrong already: {', '.join(others)}" if others else "everything it reads was right"
+    return (
+        f"{buffer.name} differs from its golden{node}{line}: {mismatch.wrong} of {mismatch.total} elements"
+        f" ({mismatch.error_shape}), first at {list(mismatch.first_index)}: got {mismatch.got}, want {mismatch.want};"
+        f" {inputs}"
+    )
+
+
+def facts(model: ModelEvidence, launches: int) -> list[str]:
+    """The end of a run, a line for each fact."""
+    by_executor = f", {model.by_executor} with the IR executor" if model.by_executor else ""
+    lines = [
+        f"{model.kernels} kernels, {launches} launches",
+        f"{model.compared} buffers compared with the graph{by_executor}, {len(model.without)} without a golden",
+        *(f"  without: {one}" for one in model.without),
+        *(f"  on the host: {one}" for one in model.externs),
+        f"worst error {model.worst_error:.2g} ({model.worst_buffer})" if model.worst_buffer else "",
+        f"compile {model.compile_seconds:.1f} s, simulate {model.simulate_seconds:.2f} s,"
+        f" compare {model.compare_seconds:.2f} s",
+    ]
+    return [line for line in lines if line]

@@ -1,0 +1,182 @@
+"""What a model returns, run by torch on the host: in float64, and in its own dtype for how far that is from it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harness.cases.dtypes import as_dtype
+from harness.cases.evidence import BufferEvidence
+from harness.cases.model_case import ModelCase
+from harness.goldens import Operation
+from harness.models.judge import Claim, judge
+from harness.models.tensors import buffer_of, content_of
+
+if TYPE_CHECKING:
+    import torch
+
+_SEED = 0
+Results = dict[str, "torch.Tensor"]
+
+
+@dataclass(frozen=True)
+class References:
+    """results  by name, in float64
+    own      the same in the model's own dtype
+    """
+
+    results: Mapping[str, torch.Tensor]
+    own: Mapping[str, torch.Tensor]
+
+    def compare(self, case: ModelCase, got: Results) -> list[BufferEvidence]:
+        """Every result of the compiled model with torch's. A result that only one of them has is a mistake of the
+        harness: raises AssertionError."""
+        assert got.keys() == self.own.keys() == self.results.keys(), (list(got), list(self.own))
+        return [self._compared(case, name, tensor) for name, tensor in got.items()]
+
+    def _compared(self, case: ModelCase, name: str, tensor: torch.Tensor) -> BufferEvidence:
+        claim = Claim(
+            name,
+            "out",
+            self.results[name],
+            Operation("transcendental"),
+            again=lambda: self.own[name],
+            tolerance=case.tolerance,
+        )
+        return judge(claim, buffer_of(tensor), content_of(tensor)).evidence
+
+
+def references_of(case: ModelCase) -> References:
+    """Runs the module on the host, twice. Raises what it raises."""
+    own = Subject.of(case, case.dtype)
+    wide = Subject.of(case, "fp64")
+    with _everything_in_float64():
+        results = wide.results(case, wide.module)
+    return References(results, own.results(case, own.module))
+
+
+@dataclass
+class Subject:
+    """A module and its arguments, copied, so that a run can change them."""
+
+    module: Callable[..., Any]
+    calls: list[tuple[Any, ...]]
+    kwargs: dict[str, Any]
+
+    @classmethod
+    def of(cls, case: ModelCase, dtype: str | None) -> Subject:
+        """The case's module and inputs, their floats converted to `dtype`; None leaves them as they are."""
+        module: Any = copy.deepcopy(case.module) if hasattr(case.module, "parameters") else case.module
+        if dtype is not None and hasattr(module, "parameters"):
+            module = module.to(as_dtype(dtype).torch)
+        calls = [tuple(_copied(list(call), dtype)) for call in case.calls]
+        return cls(module, calls, _copied(dict(case.kwargs), dtype))
+
+    def results(self, case: ModelCase, run: Callable[..., Any]) -> Results:
+        """Calls `run`, which is the module or its compiled form, for every call of the case, and backward where the
+        case trains. Gives outputs, gradients, and what was changed in place, by name."""
+        import torch
+
+        torch.manual_seed(_SEED)
+        found: Results = {}
+        before = {name: tensor.detach().clone() for name, tensor in self._state().items()}
+        for number, arguments in enumerate(self.calls):
+            label = f"output of call {number + 1}" if len(self.calls) > 1 else "output"
+            with torch.set_grad_enabled(case.train):
+                returned = run(*arguments, **self.kwargs)
+            found.update({name: tensor.detach() for name, tensor in _tensors(label, returned)})
+            if case.train:
+                _loss(case, returned).backward()
+        state = self._state()
+        gradients = {f"gradient of {name}": tensor.grad for name, tensor in state.items() if tensor.is_leaf}
+        found.update({name: grad for name, grad in gradients.items() if grad is not None})
+        changed = {name for name, tensor in state.items() if not _same(before[name], tensor)}
+        found.update({f"{name} afterwards": state[name].detach() for name in sorted(changed)})
+        return found
+
+    def _state(self) -> Results:
+        """Parameters, buffers and inputs by name."""
+        state: Results = {}
+        if hasattr(self.module, "parameters"):
+            module: Any = self.module
+            state.update(module.named_parameters())
+            state.update(module.named_buffers())
+        for number, call in enumerate(self.calls):
+            label = f"input of call {number + 1}" if len(self.calls) > 1 else "input"
+            state.update(_tensors(label, call))
+        state.update(_tensors("keyword", self.kwargs))
+        return state
+
+
+def _loss(case: ModelCase, returned: Any) -> torch.Tensor:
+    if case.loss is not None:
+        return case.loss(returned)
+    total: Any = 0.0
+    for _, tensor in _tensors("output", returned):
+        if tensor.requires_grad:
+            total = total + (tensor * _weights(tensor.shape).to(tensor.dtype)).sum()
+    return total
+
+
+def _weights(shape: torch.Size) -> torch.Tensor:
+    """The same numbers whatever the dtype of the run; in bf16 and fp16 without rounding."""
+    import numpy as np
+    import torch
+
+    return torch.from_numpy(np.random.default_rng(_SEED).integers(-16, 17, tuple(shape)) / 16.0)
+
+
+def _same(left: torch.Tensor, right: torch.Tensor) -> bool:
+    """Bit for bit, NaNs included."""
+    return bool((content_of(left).reshape(-1).view("uint8") == content_of(right).reshape(-1).view("uint8")).all())
+
+
+def _tensors(name: str, value: Any) -> list[tuple[str, torch.Tensor]]:
+    """Tensors in nested tuples, lists, dicts and dataclasses, by a name that says where."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return [(name, value)]
+    if isinstance(value, Mapping):
+        return [one for key, item in value.items() for one in _tensors(f"{name}[{key!r}]", item)]
+    if isinstance(value, (tuple, list)):
+        if len(value) == 1:
+            return _tensors(name, value[0])
+        return [one for key, item in enumerate(value) for one in _tensors(f"{name}[{key}]", item)]
+    if hasattr(value, "__dataclass_fields__"):
+        return [one for key in value.__dataclass_fields__ for one in _tensors(f"{name}.{key}", getattr(value, key))]
+    return []
+
+
+def _copied(value: Any, dtype: str | None) -> Any:
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        converted = value.detach().clone()
+        if dtype is not None and value.is_floating_point():
+            converted = converted.to(as_dtype(dtype).torch)
+        return converted.requires_grad_(value.requires_grad)
+    if isinstance(value, Mapping):
+        return {key: _copied(item, dtype) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return type(value)(_copied(item, dtype) for item in value)
+    return copy.deepcopy(value)
+
+
+def _everything_in_float64() -> Any:
+    """Inside the block torch makes float64 where a module asks for a narrower float by name, such as `x.float()`."""
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_map
+
+    def wide(value: Any) -> Any:
+        return torch.float64 if isinstance(value, torch.dtype) and value.is_floating_point else value
+
+    class Float64(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            arguments: Any = tree_map(wide, args)
+            return func(*arguments, **tree_map(wide, kwargs or {}))
+
+    return Float64()

@@ -1,0 +1,135 @@
+"""Runs a model: compiled and simulated under the checker's eyes, then held to torch's own run of the same module."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.cases.evidence import BufferEvidence, Finding, ModelEvidence
+from harness.cases.model_case import ModelCase
+from harness.errors import HarnessError, NotSimulated
+from harness.models.capture import Capture
+from harness.models.checking import Checker, Diverged, KernelReport
+from harness.models.evaluation import is_random
+from harness.models.inductor import npu_inductor
+from harness.models.references import Subject, references_of
+from harness.models.watch import use_watch
+from harness.npu.session import Session, use_session
+
+
+@dataclass
+class ModelRun:
+    """What a run found out; filled in as it goes, so that a run that ends early shows how far it got.
+
+    results  of the whole model against torch: outputs, gradients, parameters and buffers afterwards
+    """
+
+    checker: Checker
+    results: list[BufferEvidence] = field(default_factory=list)
+    seconds: float = 0.0  # of compiling and running, checks included
+
+    @classmethod
+    def of(cls, session: Session, keep_going: bool = False) -> ModelRun:
+        """A run that is still to come."""
+        return cls(Checker(session, Capture(), keep_going))
+
+    @property
+    def buffers(self) -> list[BufferEvidence]:
+        return [buffer for report in self.checker.reports for buffer in report.buffers] + self.results
+
+    @property
+    def findings(self) -> list[Finding]:
+        return self.checker.findings
+
+    @property
+    def model(self) -> ModelEvidence:
+        checker, launches = self.checker, self.checker.session.launches
+        simulating = sum(launch.seconds for launch in launches)
+        externs = {f"{one.kernel.extern}: {one.kernel.reason}": None for one in checker.reports if one.kernel.extern}
+        return ModelEvidence(
+            kernels=len({(launch.kernel, launch.text) for launch in launches}),
+            compared=checker.compared,
+            by_executor=checker.by_executor,
+            without=list(checker.without),
+            externs=list(externs),
+            worst_error=checker.worst[0],
+            worst_buffer=checker.worst[1],
+            compile_seconds=max(0.0, self.seconds - simulating - checker.seconds),
+            simulate_seconds=simulating,
+            compare_seconds=checker.seconds,
+        )
+
+
+def run_model(
+    case: ModelCase,
+    arch: str,
+    run: ModelRun,
+    *,
+    progress: Callable[[KernelReport], None] | None = None,
+    enter_stage: Callable[[str], None] | None = None,
+) -> None:
+    """Compiles the case's module for the simulated NPU, runs it, and compares every buffer and every result: all
+    that is found is in `run`, however it ends.
+
+    arch  a row of `harness.npu.backend.compiler.PIPELINES` or the name of a machine
+    Raises what compiling and simulating raise (Refusal, Trap, ...); NotSimulated where torch cannot put the module
+    into one graph. What only differs is in the run.
+    """
+    enter = enter_stage or _ignore
+    enter("reference")
+    wanted = references_of(case)
+    checker = run.checker
+    checker.keep_going = checker.keep_going or case.keep_going
+    checker.progress = progress
+    started = time.perf_counter()
+    enter("compile")
+    try:
+        with npu_inductor(arch, checker.capture), use_session(checker.session), use_watch(checker):
+            subject = Subject.of(case, case.dtype)
+            results = subject.results(case, compiled(subject.module, case.dynamic))
+    except Diverged:
+        return
+    except Exception as error:
+        raise cause_of(error) from error
+    finally:
+        run.seconds = time.perf_counter() - started
+    enter("compare")
+    if any(is_random(plan) for plan in checker.capture.graphs):
+        checker.without.append("results of the model: torch draws other random numbers than its compiled code")
+    else:
+        run.results = wanted.compare(case, results)
+
+
+def _ignore(stage: str) -> None:
+    """Nobody asked."""
+
+
+def compiled(module: Callable[..., Any], dynamic: bool) -> Callable[..., Any]:
+    """torch.compile, inside `npu_inductor`. The backend is a function of its own, so that code compiled here is never
+    taken for code that the process compiled otherwise, nor the other way round."""
+    import torch
+
+    def npu(graph: Any, inputs: Any) -> Any:
+        from torch._inductor.compile_fx import compile_fx
+
+        return compile_fx(graph, inputs)
+
+    return torch.compile(module, backend=npu, fullgraph=True, dynamic=dynamic)
+
+
+def cause_of(error: Exception) -> Exception:
+    """What torch's wrappers were raised for: an error of the harness or of Triton, if there is one."""
+    from torch._dynamo.exc import Unsupported
+
+    if isinstance(error, Unsupported):
+        first = str(error).strip().splitlines()[0]
+        return NotSimulated(f"torch cannot put the module into one graph: {first}", hint="the rest runs on the host")
+    current: BaseException | None = error
+    while current is not None:
+        if isinstance(current, HarnessError) or type(current).__module__.startswith("triton."):
+            assert isinstance(current, Exception)
+            return current
+        current = getattr(current, "inner_exception", None) or current.__cause__
+    return error

@@ -1,0 +1,145 @@
+"""One run of one model case, in a process of its own: the model's counterpart of `harness.targets.run_case`."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from harness.cases.evidence import Evidence
+from harness.cases.kernel_case import CaseInstance
+from harness.cases.options import RunOptions
+from harness.errors import CaseError, UsageError
+from harness.executor.api import ExecutorOptions
+from harness.models.checking import KernelReport
+from harness.models.progress import kernel_line
+from harness.models.run import ModelRun, run_model
+from harness.npu.session import Session
+from harness.targets.failures import Context, failure_of
+from harness.targets.npu import outcome_of
+from harness.targets.op_usage import ops_used
+from harness.targets.run_case import seed_text
+from harness.targets.stderr_log import StderrLog, stderr_log
+from harness.targets.target import EnterStage
+
+# By the target's name: the row of `harness.npu.backend.compiler.PIPELINES` where no machine is asked for.
+_ARCHITECTURES = {"npu": "simulated", "ttir": "frontend"}
+
+
+def run_case(
+    instance: CaseInstance, node_id: str, target: str, options: RunOptions, enter_stage: EnterStage
+) -> Evidence:
+    """Everything a run of the model finds out. What goes wrong becomes `Evidence.failure`, with its stage.
+
+    Raises UsageError for a target that models do not run on.
+    """
+    return run_model_case(instance, node_id, target, options, enter_stage)
+
+
+def run_model_case(
+    instance: CaseInstance,
+    node_id: str,
+    target: str,
+    options: RunOptions,
+    enter_stage: EnterStage | None = None,
+    *,
+    progress: Callable[[KernelReport], None] | None = None,
+    keep_going: bool = False,
+) -> Evidence:
+    """`run_case`, for whoever wants to hear of each kernel or to go on after a buffer that differs."""
+    if target not in _ARCHITECTURES:
+        raise UsageError(f"models run on {' and '.join(_ARCHITECTURES)}, not on {target}")
+    with stderr_log() as log:
+        run = _Run(instance, target, options, Evidence(node_id, target), enter_stage or _ignore, log)
+        return run.run(progress, keep_going)
+
+
+def warm_up() -> None:
+    """Imports what every model's compilation needs; starts no thread and no process."""
+    # Importing Inductor would start a pool of compiling processes.
+    os.environ["TORCH_WARM_POOL"] = "0"
+    import torch._dynamo
+    import torch._inductor.codegen.triton
+    import torch._inductor.compile_fx
+    import torch._inductor.runtime.triton_heuristics  # noqa: F401
+
+    from harness.targets.warm_up import warm_up as warm_targets
+
+    warm_targets()
+
+
+def _ignore(stage: str) -> None:
+    """Nobody asked."""
+
+
+@dataclass
+class _Run:
+    """The state of one run, filled in stage by stage."""
+
+    instance: CaseInstance
+    target: str
+    options: RunOptions
+    evidence: Evidence
+    tell: EnterStage
+    log: StderrLog
+    stage_began: float = 0.0
+    lines: list[str] = field(default_factory=list)
+
+    def run(self, progress: Callable[[KernelReport], None] | None, keep_going: bool) -> Evidence:
+        self._enter("collect")
+        session = Session(
+            options=ExecutorOptions(checks=self.options.checks, threads=self.options.threads),
+            emit=self.lines.extend,
+            check_lowering=self.options.check_lowering,
+            timing=self.options.timing,
+            benchmark_runs=1,
+        )
+        run = ModelRun.of(session, keep_going)
+        try:
+            self._seed()
+            case = self.instance.build_model()
+            machine = self.options.machine if self.target == "npu" else ""
+            arch = machine or _ARCHITECTURES[self.target]
+            run_model(case, arch, run, progress=progress or self._progress, enter_stage=self._enter)
+        except Exception as error:
+            context = Context(self.evidence.stage, None, self.log.text())
+            placed = self.instance.placed(error) if isinstance(error, CaseError) else error
+            self.evidence.failure = failure_of(placed.with_traceback(error.__traceback__), context)
+        self._clock()
+        self._keep(run)
+        return self.evidence
+
+    def _seed(self) -> None:
+        import hashlib
+
+        import torch
+
+        digest = hashlib.blake2b(seed_text(self.instance).encode(), digest_size=8).digest()
+        torch.manual_seed(int.from_bytes(digest, "little") >> 1)
+
+    def _keep(self, run: ModelRun) -> None:
+        session = run.checker.session
+        outcome = outcome_of(session.launches, sum(one.seconds for one in session.launches))
+        self.evidence.launches = outcome.launches
+        self.evidence.findings = [*run.findings, *outcome.findings]
+        self.evidence.buffers = run.buffers
+        self.evidence.model = run.model
+        self.evidence.operations = ops_used(dict.fromkeys(outcome.texts))
+        self.evidence.output = "\n".join(self.lines)
+
+    def _progress(self, report: KernelReport) -> None:
+        self.lines.append(kernel_line(report))
+
+    def _enter(self, stage: str) -> None:
+        self._clock()
+        self.evidence.stage = stage
+        self.tell(stage)
+
+    def _clock(self) -> None:
+        """Adds the time since the last call to the stage that is ending."""
+        now = time.perf_counter()
+        if self.stage_began:
+            seconds = self.evidence.seconds
+            seconds[self.evidence.stage] = seconds.get(self.evidence.stage, 0.0) + now - self.stage_began
+        self.stage_began = now
