@@ -220,3 +220,33 @@ tt.func public @indirect(%x: !tt.ptr<f32>, %table: !tt.ptr<i32>, %one: i64, %n: 
   npu.store %r to %x[%one] : tensor<8xf32> -> !tt.ptr<f32>
   tt.return
 }
+
+// The loads of the first trip run side by side, and those of the next trip too.
+
+// CHECK-LABEL: tt.func public @two(
+// CHECK: %[[A:.+]]:2 = npu.start_load %x
+// CHECK: %[[B:.+]]:2 = npu.start_load %y
+// CHECK: npu.wait %[[A]]#1, %[[A]]#0
+// CHECK-NEXT: npu.wait %[[B]]#1, %[[B]]#0
+// CHECK-NEXT: scf.for
+// CHECK: %[[C:.+]]:2 = npu.start_load %x
+// CHECK-NOT: npu.wait
+// CHECK: %[[D:.+]]:2 = npu.start_load %y
+// CHECK: arith.addf
+// CHECK: npu.wait %[[C]]#1, %[[C]]#0
+// CHECK-NEXT: npu.wait %[[D]]#1, %[[D]]#0
+// CHECK-NEXT: scf.yield
+tt.func public @two(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %one: i64, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %zeros = arith.constant dense<0.000000e+00> : tensor<8xf32>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %zeros) -> (tensor<8xf32>) : i32 {
+    %a = npu.load %x[%one] : !tt.ptr<f32> -> tensor<8xf32>
+    %b = npu.load %y[%one] : !tt.ptr<f32> -> tensor<8xf32>
+    %c = arith.mulf %a, %b : tensor<8xf32>
+    %s = arith.addf %sum, %c : tensor<8xf32>
+    scf.yield %s : tensor<8xf32>
+  }
+  npu.store %r to %x[%one] : tensor<8xf32> -> !tt.ptr<f32>
+  tt.return
+}

@@ -171,10 +171,9 @@ def _double_buffer(loop: Operation, loads: Sequence[_Load]) -> None:
     ahead = _Ahead(loop, body)
     for op in sorted({op for load in loads for op in load.carried}, key=order.__getitem__):
         ahead.to_top(op)
-    first, following = [], []
-    for load in loads:
-        first.append(ahead.before(load))
-        following.append(ahead.next(load))
+    begun = [ahead.before(load) for load in loads]
+    first = [ahead.waited(start, loop) for start in begun]
+    following = [ahead.next(load) for load in loads]
     for load in loads:
         tile = add_argument(body, load.start.results[0].type)
         tile.name_hint = load.start.results[0].name_hint
@@ -256,14 +255,13 @@ class _Ahead:
         op.detach()
         self.body.insert_op_before(op, self._top)
 
-    def before(self, load: _Load) -> SSAValue:
-        """The tile of the first trip."""
+    def before(self, load: _Load) -> Operation:
+        """Starts the load of the first trip."""
         low, high, _, *initial = self.loop.operands
         values: Values = dict(zip(self.body.args, (low, *initial), strict=True))
         predicate = "ult" if "unsignedCmp" in self.loop.properties else "slt"
         some = self._compare(predicate, low, high, self.loop)
-        start = self._started(load, values, some, self.loop)
-        return self._waited(start, self.loop)
+        return self._started(load, values, some, self.loop)
 
     def next(self, load: _Load) -> SSAValue:
         """The tile of the next trip, waited for at the end of this one."""
@@ -277,7 +275,7 @@ class _Ahead:
         following = self._binary(arith.AddiOp, counter, step, top)
         values: Values = dict(zip(self.body.args, (following, *last.operands), strict=True))
         start = self._started(load, values, more, top)
-        return self._waited(start, last)
+        return self.waited(start, last)
 
     def _started(
         self, load: _Load, values: dict[SSAValue, SSAValue], happens: SSAValue, anchor: Operation
@@ -303,7 +301,8 @@ class _Ahead:
             new.name_hint = old.name_hint
         return start
 
-    def _waited(self, start: Operation, anchor: Operation) -> SSAValue:
+    def waited(self, start: Operation, anchor: Operation) -> SSAValue:
+        """The tile of a load, waited for in front of an op."""
         tile, token = start.results
         return self._insert(WaitOp.create(operands=[token, tile], result_types=[tile.type]), anchor, start)
 

@@ -58,9 +58,10 @@ def atomic_cost(machine: Machine, instruction: Instruction) -> Cost:
 
 
 def _cost(machine: Machine, engine: Engine, moved: int, crossed: int, at_least: int) -> Cost:
-    """`moved` bytes go through the engine, `crossed` bytes to or from DRAM."""
+    """`moved` bytes go through the engine, `crossed` bytes to or from DRAM, which nobody asks for none."""
     cycles = max(moved / machine.dma.bytes_per_cycle, crossed / machine.dram_bytes_per_cycle)
-    stage = Stage(engine, max(1, at_least, math.ceil(cycles)), machine.dma.latency + machine.dram_latency)
+    latency = machine.dma.latency + (machine.dram_latency if crossed else 0)
+    stage = Stage(engine, max(1, at_least, math.ceil(cycles)), latency)
     loads = engine is Engine.DMA_IN
     return Cost((stage,), bytes_in=crossed if loads else 0, bytes_out=0 if loads else crossed)
 

@@ -201,7 +201,7 @@ FAULTS: tuple[Fault, ...] = (
         "this trip's tile taken for the next's",
         "matmul",
         _BUFFERS,
-        (r"(tt\.dot) %x_5, %y_6", r"\1 %10, %y_6"),
+        (r"(tt\.dot) %x_5, %y_6", r"\1 %12, %y_6"),
     ),
     in_the_module(
         "a stale double buffer beside a store",

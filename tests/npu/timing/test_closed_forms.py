@@ -215,6 +215,16 @@ def test_a_transfer_takes_its_latency_and_its_bytes():
     assert timing.cycles == 1 + 16384 * 4 / 512 + latency + 2  # the wait's issue, and halt's
 
 
+def test_a_transfer_of_nothing_does_not_wait_for_dram():
+    """As a loop's last load ahead, of the trip that does not come."""
+    code = Assembly()
+    code.load(code.tile(16384), 0, upper=0)
+    code.wait(0)
+    timing = time_program(code.build(), ONE_CORE, (1,))
+    assert timing.cycles == 1 + ONE_CORE.dma.setup_cycles + ONE_CORE.dma.latency + 2
+    assert timing.bytes_in == 0
+
+
 def test_bytes_are_whole_bursts():
     """One f32 from every row of 64 costs a burst each; rows that adjoin are one run."""
     code = Assembly()
