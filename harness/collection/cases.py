@@ -19,6 +19,7 @@ from harness.gate import Gate
 from harness.reports import RunInfo, failure_text, folder_name, junit_properties
 from harness.reports.record import encode_verdict
 from harness.verdicts import ABSENT, classify
+from harness.verdicts.next_step import next_step
 
 EXECUTION: pytest.StashKey[Execution] = pytest.StashKey()
 SETTINGS: pytest.StashKey[Settings] = pytest.StashKey()
@@ -26,6 +27,9 @@ GATE: pytest.StashKey[Gate | None] = pytest.StashKey()  # None without --gate
 
 # A report's attribute, which travels from xdist's workers to the process that keeps the record.
 VERDICT = "harness_verdict"
+
+# Names the pass that is at fault, of a case on a machine of the simulated NPU.
+_CHECK_LOWERING = "--check-lowering"
 
 # The mark of model cases.
 MODELS = "models"
@@ -111,6 +115,9 @@ class KernelItem(pytest.Item):
         settings = self.config.stash[SETTINGS]
         text = failure_text(verdict, verbose=self.config.option.verbose > 0)
         lines = [text, f"rerun:     {RunInfo(rerun=settings.rerun).rerun_command(verdict.case)}"]
+        if _CHECK_LOWERING in next_step(verdict) and settings.run.machine and _CHECK_LOWERING not in settings.rerun:
+            checked = RunInfo(rerun=(*settings.rerun, _CHECK_LOWERING)).rerun_command(verdict.case)
+            lines.append(f"lowering:  {checked}")
         if verdict.evidence.artifacts:
             lines.append(f"look at:   {settings.report_folder / 'failures' / folder_name(verdict.case)}")
         return settings.relative("\n".join(lines))

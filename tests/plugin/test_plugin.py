@@ -110,6 +110,9 @@ def test_every_case_has_its_verdict_whatever_the_others_do(suite: Suite) -> None
     result.stdout.fnmatch_lines(["FAILED coverage_kernels/reduce/bad.py::deeds[[]npu-wrong[]] - wrong-values at*"])
     rerun = "rerun: *python -m pytest 'coverage_kernels/reduce/bad.py::deeds[[]npu-hang[]]'"
     result.stdout.fnmatch_lines([rerun])
+    lowering = re.findall("^lowering: +(.*)", result.stdout.str(), re.MULTILINE)
+    wrong, trap = (f"'coverage_kernels/reduce/bad.py::deeds[npu-{deed}]'" for deed in ("wrong", "trap"))
+    assert lowering == [f"python -m pytest --check-lowering {node}" for node in (wrong, trap)]
     result.stdout.fnmatch_lines(["*6 failed, 3 passed, *1 refused*"])
     assert "collection/cases.py" not in result.stdout.str()  # no traceback of ours
     properties = {
