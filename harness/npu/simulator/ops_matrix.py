@@ -16,6 +16,15 @@ from harness.npu.simulator.state import State
 from harness.semantics.dot import decode_scaled, dot_float, dot_integer
 from harness.semantics.types import Array, is_float
 
+# The element types of tiles that hold the elements of an operand of matmul_scaled.
+_HOLDS = {
+    "e4m3": ("i8", "f8E4M3FN"),
+    "e5m2": ("i8", "f8E5M2"),
+    "e2m1": ("i8",),
+    "bf16": ("bf16",),
+    "fp16": ("f16",),
+}
+
 
 def multiplied(a: Array, b: Array, c: Array, precision: str, rows: int) -> Array:
     """c + a @ b for a (..., M, K) and b (..., K, N), in chunks of `rows` terms, of c's type."""
@@ -70,6 +79,26 @@ def _matmul(loader: Loader, pc: int, instruction: Instruction) -> Step:
     return run
 
 
+def _unpacked(loader: Loader, operand: Operand | None, kind: str, packed_axis: int) -> tuple[int, ...]:
+    """The extents of an operand's elements, of which a byte may hold two."""
+    tile = loader.tile(operand, "an operand")
+    loader.expect(len(tile.extents) >= 2, f"an operand of {len(tile.extents)} axis")
+    loader.expect(tile.element in _HOLDS.get(kind, ()), f"a tile of {tile.element} holds no {kind}")
+    extents = list(tile.extents)
+    if kind == "e2m1":
+        extents[packed_axis] *= 2
+    return tuple(extents)
+
+
+def _check_scale(loader: Loader, operand: Operand | None, scaled: tuple[int, ...]) -> None:
+    """One for each group of elements along K, the last axis of both."""
+    if operand is None:
+        return
+    extents = loader.tile(operand, "a scale").extents
+    fits = len(extents) == len(scaled) and extents[:-1] == scaled[:-1] and scaled[-1] % extents[-1] == 0
+    loader.expect(fits, f"a scale of {extents} for {scaled}")
+
+
 @opcode("matmul_scaled")
 def _matmul_scaled(loader: Loader, pc: int, instruction: Instruction) -> Step:
     a, a_scale, b, b_scale, c = instruction.operands
@@ -77,6 +106,13 @@ def _matmul_scaled(loader: Loader, pc: int, instruction: Instruction) -> Step:
     a_type, b_type, _, a_packs, b_packs = instruction.immediates
     kinds = [SCALED_ELEMENT.keywords.get(kind) for kind in (a_type, b_type)]
     loader.expect(None not in kinds, f"scaled element types {a_type} and {b_type}")
+    left = _unpacked(loader, a, kinds[0] or "", -1 if a_packs else -2)
+    right = _unpacked(loader, b, kinds[1] or "", -2 if b_packs else -1)
+    *batch, m, n = result.extents
+    fits = left == (*batch, m, left[-1]) and right == (*batch, left[-1], n)
+    loader.expect(fits, f"a product of {left} and {right} to {result.extents}")
+    _check_scale(loader, a_scale, left)
+    _check_scale(loader, b_scale, (*batch, n, left[-1]))
     rank, rows = len(result.extents) + 1, loader.machine.matrix.rows
     reads = [None if operand is None else loader.read(operand, 0) for operand in (a, a_scale, b, b_scale)]
     read_c, write = loader.read(c, rank - 1), loader.write(result)
