@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from functools import cache
 
 import pytest
@@ -31,3 +32,9 @@ def _packages():
 def one_toolchain(_packages, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs inside this process, none of which changes the toolchain, read it once between them."""
     monkeypatch.setattr(fingerprint, "_package", _packages)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests and all of torch stay to the end: a full collection need not look at them."""
+    gc.freeze()

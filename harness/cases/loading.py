@@ -13,8 +13,9 @@ import sys
 import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from harness.cases.features import lacking
@@ -119,8 +120,7 @@ def _summary(template: CaseTemplate, parameter_id: str, marks: tuple[MarkSummary
 
 def _import(path: Path) -> ModuleType:
     path = path.resolve()
-    tree = _parse(path)
-    _check_redefinitions(tree, path)
+    code = _code(_read(path), path)
     name = _module_name(path)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None:
@@ -129,7 +129,7 @@ def _import(path: Path) -> ModuleType:
     # Triton, dataclasses and pickle look a function's module up by its name.
     sys.modules[name] = module
     try:
-        exec(compile(tree, str(path), "exec"), module.__dict__)
+        exec(code, module.__dict__)
     except CaseError:
         raise
     except (Exception, SystemExit) as error:
@@ -138,11 +138,20 @@ def _import(path: Path) -> ModuleType:
     return module
 
 
-def _parse(path: Path) -> ast.Module:
+def _read(path: Path) -> bytes:
     try:
-        return ast.parse(path.read_bytes(), filename=str(path))
+        return path.read_bytes()
     except OSError as error:
         raise CaseError(f"the case file cannot be read: {error.strerror}", SourceLocation(str(path), 1)) from error
+
+
+@lru_cache(maxsize=16)
+def _code(text: bytes, path: Path) -> CodeType:
+    """A file's code, which its cases run one after another, each in a module of its own."""
+    try:
+        tree = ast.parse(text, filename=str(path))
+        _check_redefinitions(tree, path)
+        return compile(tree, str(path), "exec")
     except SyntaxError as error:
         where = SourceLocation(str(path), error.lineno or 1, error.offset or 0)
         raise CaseError(f"the case file is not Python: {error.msg}", where) from error

@@ -33,11 +33,11 @@ class CaseRequest:
 
 @dataclass(frozen=True)
 class Setup:
-    """The first message to a zygote: where to find modules, which to import, where children keep their files."""
+    """The first message to a zygote: where to find modules, which to import, which folders to remove at its end."""
 
     search_path: tuple[str, ...]
     preload: tuple[str, ...]
-    folder: str
+    folders: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,9 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM
 
 _TAIL_BYTES = 64 * 1024
 
+_MEMORY_FOLDER = "/dev/shm"
+_MEMORY_NEEDED = 2**30  # bytes; our own cases need 25 KB each
+
 
 class ZygoteDied(Exception):
     """The zygote is gone, and with it whatever its child was doing."""
@@ -56,7 +59,7 @@ class Child:
 
 
 class Zygote:
-    """One running zygote. Its folder holds its children's caches and output, and goes when it goes."""
+    """One running zygote. Its folders hold its children's caches and output, and go when it goes."""
 
     def __init__(self, environment: Mapping[str, str], preload: tuple[str, ...] = PRELOAD) -> None:
         """Starts the process; it imports while the caller goes on. Raises EnvironmentFailed when it cannot start."""
@@ -64,10 +67,11 @@ class Zygote:
         self._spawned = 0
         self._children: dict[int, Child] = {}
         self.folder = Path(tempfile.mkdtemp(prefix="harness-"))
+        self._compiled = Path(tempfile.mkdtemp(prefix="harness-", dir=_memory_folder()))
         self._control, theirs = socket.socketpair()
         with theirs, (self.folder / "zygote.log").open("wb") as log:
             self._process = self._start(theirs.fileno(), log.fileno())
-        wire.send(self._control, Setup(tuple(sys.path), preload, str(self.folder)))
+        wire.send(self._control, Setup(tuple(sys.path), preload, self._folders))
         self._ready = False
 
     def _start(self, descriptor: int, log: int) -> subprocess.Popen[bytes]:
@@ -88,14 +92,14 @@ class Zygote:
 
     def _variables(self) -> dict[str, str]:
         caches = {
-            name: str(self._subfolder(folder))
-            for name, folder in (
-                ("TRITON_HOME", "triton"),
-                ("TRITON_CACHE_DIR", "triton/cache"),
-                ("TRITON_DUMP_DIR", "triton/dump"),
-                ("TRITON_OVERRIDE_DIR", "triton/override"),
-                ("TORCHINDUCTOR_CACHE_DIR", "inductor"),
-                ("TMPDIR", "temporary"),
+            name: str(_subfolder(folder, below))
+            for name, folder, below in (
+                ("TRITON_HOME", self._compiled, "triton"),
+                ("TRITON_CACHE_DIR", self._compiled, "triton/cache"),
+                ("TRITON_DUMP_DIR", self._compiled, "triton/dump"),
+                ("TRITON_OVERRIDE_DIR", self._compiled, "triton/override"),
+                ("TORCHINDUCTOR_CACHE_DIR", self.folder, "inductor"),
+                ("TMPDIR", self.folder, "temporary"),
             )
         }
         # The one place where this package surely is: a checkout need not be installed to be run.
@@ -104,10 +108,9 @@ class Zygote:
         fixed = {"PYTHONPATH": path, "PYTHONHASHSEED": "0"}
         return {**os.environ, **_ONE_THREAD, **caches, **fixed, **self._environment}
 
-    def _subfolder(self, name: str) -> Path:
-        folder = self.folder / name
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
+    @property
+    def _folders(self) -> tuple[str, ...]:
+        return str(self.folder), str(self._compiled)
 
     def spawn(self, request: CaseRequest | None) -> Child:
         """Forks a child. Raises ZygoteDied, or EnvironmentFailed when the zygote could not import its modules."""
@@ -189,7 +192,25 @@ class Zygote:
         for pid in self._children:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for folder in self._folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _memory_folder() -> str | None:
+    """Where files live in memory, if there is room for a run's; None for where any temporary file goes.
+
+    Triton's cache makes a folder and some ten files a case, of a few kilobytes each: up to a seventh of what a case
+    takes on a file system that keeps a journal.
+    """
+    if "TMPDIR" in os.environ or not os.access(_MEMORY_FOLDER, os.W_OK):
+        return None
+    return _MEMORY_FOLDER if shutil.disk_usage(_MEMORY_FOLDER).free >= _MEMORY_NEEDED else None
+
+
+def _subfolder(folder: Path, name: str) -> Path:
+    subfolder = folder / name
+    subfolder.mkdir(parents=True, exist_ok=True)
+    return subfolder
 
 
 def tail(path: Path) -> str:

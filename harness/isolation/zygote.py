@@ -1,7 +1,7 @@
 """The zygote: a process that imports everything once, runs nothing, and forks a child for each case.
 
 It has one thread, so that a fork copies all there is. It ends, with its children, when the process that
-started it does: the control socket closes. It owns the folder with the caches of its children.
+started it does: the control socket closes. It owns the folders with the caches of its children.
 
 Whatever a case starts ends with the case: its process group is killed, and what has left the group (a daemon, in
 a session of its own) becomes the zygote's child once its parent is gone, and is killed as such.
@@ -139,7 +139,8 @@ def main(descriptor: int) -> None:
         with contextlib.suppress(EOFError, ConnectionError):
             _start_and_serve(control, setup)
     finally:
-        shutil.rmtree(setup.folder, ignore_errors=True)
+        for folder in setup.folders:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _start_and_serve(control: socket.socket, setup: Setup) -> None:

@@ -278,6 +278,7 @@ class Machine:
         """As many cycles as cover that time."""
         return math.ceil(nanoseconds * self.clock_mhz / 1000)
 
+    @functools.lru_cache(maxsize=16)  # noqa: B019
     def fingerprint(self) -> str:
         """A digest of everything in the description: part of the key of whatever is compiled for the machine."""
         return hashlib.sha256(json.dumps(dataclasses.asdict(self), sort_keys=True).encode()).hexdigest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from harness.cases.evidence import Evidence, Failure
 from harness.cases.location import SourceLocation
 from harness.cases.options import RunOptions
 from harness.errors import CaseError, EnvironmentFailed
-from harness.isolation import CaseRequest, IsolatedRunner
+from harness.isolation import CaseRequest, IsolatedRunner, process
 from harness.isolation.child import failure_of, printable
 from harness.isolation.messages import Ended
 from harness.isolation.runner import death
@@ -192,6 +193,32 @@ def test_each_runner_has_caches_of_its_own_and_removes_them(case_file: Path) -> 
         assert not any(cache.exists() for cache in caches)
         folders.append(caches)
     assert not folders[0] & folders[1]
+
+
+def test_compiled_kernels_are_kept_where_the_user_keeps_temporary_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, case_file: Path
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    assert cache_of(case_file).is_relative_to(tmp_path)
+
+
+def test_compiled_kernels_are_kept_in_memory_only_where_there_is_room(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, case_file: Path
+) -> None:
+    monkeypatch.delenv("TMPDIR", raising=False)
+    monkeypatch.setattr(process, "_MEMORY_FOLDER", str(tmp_path))
+    monkeypatch.setattr(process, "_MEMORY_NEEDED", 1)
+    assert cache_of(case_file).is_relative_to(tmp_path)
+    monkeypatch.setattr(process, "_MEMORY_NEEDED", 2**60)
+    assert not cache_of(case_file).is_relative_to(tmp_path)
+
+
+def cache_of(case_file: Path) -> Path:
+    runner = IsolatedRunner(preload=())
+    told = dict(line.split("=") for line in run(runner, case_file, "environment").output.splitlines())
+    runner.close()
+    return Path(told["TRITON_CACHE_DIR"])
 
 
 def test_the_warm_zygote_has_one_thread(case_file: Path) -> None:
