@@ -12,6 +12,7 @@ For each kernel the generated code gets, in this order
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,8 @@ from typing import Any
 from harness.models.plan import GraphPlan, Kernel, Output
 
 IMPORT = "from harness.models.watch import harness_after, harness_before, harness_begin, harness_free, harness_fresh"
+
+_MOST_GUESSES = 3
 
 # Of torch's classes of operations that are no Triton kernel: those that compute no values of the model.
 _BOOKKEEPING = frozenset({"MultiOutput", "AssertScalar", "DynamicScalar", "RandomSeeds", "ResizeStorageBytes"})
@@ -78,6 +81,8 @@ class Capture:
         dying = [name for name in dying if scheduler.name_to_buf[name].can_free()]
         if dying:
             plan = self._plan()
+            if plan.kernels:
+                plan.kernels[-1].frees += tuple(dying)
             V.graph.wrapper_code.writeline(f"harness_free({plan.number}, {_named(dying)})")
 
     def _note_allocations(self, node: Any) -> None:
@@ -104,6 +109,8 @@ class Capture:
             kernel.launches = False
         kernel.outputs = tuple(_outputs(scheduler, pending.nodes))
         kernel.reads = tuple(_reads(scheduler, pending.nodes))
+        reuses = V.graph.wrapper_code.reuses
+        kernel.frees = tuple(reuses[one.name] for one in kernel.outputs if one.name in reuses)
         plan.kernels.append(kernel)
         lines: list[Any] = V.graph.wrapper_code.lines
         for at, names in reversed(pending.allocated):
@@ -156,7 +163,8 @@ def _outputs(scheduler: Any, nodes: list[Any]) -> Iterable[Output]:
             continue
         variable = scheduler.mutation_real_name.get(name, name)
         node, why = _node_of(scheduler, buffer, variable)
-        yield Output(name, variable, node, why)
+        guesses = () if node is not None or variable != name else tuple(_guesses(buffer))[:_MOST_GUESSES]
+        yield Output(name, variable, node, why, guesses)
 
 
 def _node_of(scheduler: Any, buffer: Any, variable: str) -> tuple[Any, str]:
@@ -174,6 +182,26 @@ def _node_of(scheduler: Any, buffer: Any, variable: str) -> tuple[Any, str]:
         if node is not None and _same_layout(node, buffer, variable):
             return node, ""
     return None, "Inductor keeps no graph node for it"
+
+
+def _guesses(buffer: Any) -> Iterable[Any]:
+    """Of the nodes that went into a buffer, those of its size and dtype, the last first."""
+    from torch._inductor.virtualized import V
+
+    count = V.graph.sizevars.optimization_hint(buffer.node.get_numel(), fallback=0)
+    origins = reversed(list(buffer.node.get_origins()))
+    for node in (part for origin in origins for part in (origin, *_parts(origin))):
+        value = node.meta.get("val")
+        if not hasattr(value, "shape") or _changes_in_place(node) or value.dtype != buffer.node.get_dtype():
+            continue
+        if V.graph.sizevars.optimization_hint(value.numel(), fallback=0) == count:
+            yield node
+
+
+def _parts(node: Any) -> Iterable[Any]:
+    """Of an op with several results, the nodes that stand for each."""
+    if isinstance(node.meta.get("val"), (tuple, list)):
+        yield from (user for user in node.users if user.target is operator.getitem)
 
 
 def _changes_in_place(node: Any) -> bool:

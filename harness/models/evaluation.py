@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from harness.models.plan import GraphPlan, Output
+from harness.models.philox import inductor_random
+from harness.models.plan import GraphPlan, Kernel, Output
 
 if TYPE_CHECKING:
     import torch
     import torch.fx
 
 _RANDOM = ("inductor_random", "inductor_randint", "inductor_seed", "aten.rand", "aten.bernoulli", "aten.normal")
+_PHILOX = ("prims.inductor_random.default", "prims.inductor_lookup_seed.default")
 
 
 @dataclass(frozen=True)
@@ -28,23 +30,26 @@ class Golden:
     at      the kernel before which it is computed
     leaves  the variables that hold the nodes where computing begins
     steps   nodes to compute, in order; none where the kernel copies what it reads
+    guess   it need not be this node that the buffer holds
     """
 
     node: torch.fx.Node
     at: int
     leaves: Mapping[torch.fx.Node, str]
     steps: tuple[torch.fx.Node, ...]
+    guess: bool = False
 
 
 @dataclass
 class GoldenPlan:
-    """Of one graph: how goldens are made, by (kernel, output's name), or why there is none."""
+    """Of one graph, by (kernel, output's name): how goldens are made (one, or several guesses), or why there is
+    none."""
 
-    goldens: dict[tuple[int, str], Golden] = field(default_factory=dict)
+    goldens: dict[tuple[int, str], list[Golden]] = field(default_factory=dict)
     missing: dict[tuple[int, str], str] = field(default_factory=dict)
 
     def made_before(self, kernel: int) -> list[tuple[tuple[int, str], Golden]]:
-        return [(key, golden) for key, golden in self.goldens.items() if golden.at == kernel]
+        return [(key, one) for key, goldens in self.goldens.items() for one in goldens if one.at == kernel]
 
 
 def plan_goldens(plan: GraphPlan) -> GoldenPlan:
@@ -53,11 +58,9 @@ def plan_goldens(plan: GraphPlan) -> GoldenPlan:
     made = GoldenPlan()
     for kernel in plan.kernels:
         for output in kernel.outputs:
-            found = _golden_of(plan, timeline, kernel.number, output)
-            if isinstance(found, Golden):
-                made.goldens[kernel.number, output.name] = found
-            else:
-                made.missing[kernel.number, output.name] = found
+            goldens, why = _goldens_of(plan, timeline, kernel, output)
+            made.goldens[kernel.number, output.name] = goldens
+            made.missing[kernel.number, output.name] = why
     return made
 
 
@@ -82,25 +85,49 @@ class _Timeline:
                 held.pop(output.variable, None)
                 if output.node is not None:
                     held[output.variable] = output.node
+            for name in kernel.frees:
+                held.pop(name, None)
         return timeline
 
 
-def _golden_of(plan: GraphPlan, timeline: _Timeline, number: int, output: Output) -> Golden | str:
-    if output.node is None:
-        return output.why
+def _goldens_of(plan: GraphPlan, timeline: _Timeline, kernel: Kernel, output: Output) -> tuple[list[Golden], str]:
+    if kernel.extern:
+        return [], "it was computed on the host"
+    nodes = (output.node,) if output.node is not None else output.guesses
+    found: list[Golden] = []
+    why = output.why
+    for node in nodes:
+        golden = _golden_of(plan, timeline, kernel.number, node, output)
+        if isinstance(golden, Golden):
+            found.append(golden)
+        else:
+            why = why or golden
+    return found, why
+
+
+def _golden_of(plan: GraphPlan, timeline: _Timeline, number: int, node: torch.fx.Node, output: Output) -> Golden | str:
+    """From what the kernel reads, if that will do; else from anything that is in memory then."""
+    near = _golden_from(plan, timeline, number, node, output, anything=False)
+    return near if isinstance(near, Golden) else _golden_from(plan, timeline, number, node, output, anything=True)
+
+
+def _golden_from(
+    plan: GraphPlan, timeline: _Timeline, number: int, node: torch.fx.Node, output: Output, *, anything: bool
+) -> Golden | str:
+    guess = output.node is None
     together = {number}
     while True:
         first = min(together)
         held = timeline.held[first]
         reads = {name for one in together for name in plan.kernels[one].reads}
-        leaves = {held[name]: name for name in sorted(reads) if name in held}
-        if leaves.get(output.node, output.variable) != output.variable:
-            return Golden(output.node, first, {output.node: leaves[output.node]}, ())
-        steps = _steps(output.node, leaves)
+        leaves = {held[name]: name for name in sorted(held) if anything or name in reads}
+        if leaves.get(node, output.variable) != output.variable:
+            return Golden(node, first, {node: leaves[node]}, (), guess)
+        steps = _steps(node, leaves)
         if isinstance(steps, tuple):
             used = {one for step in steps for one in step.all_input_nodes}
-            begin = {node: name for node, name in leaves.items() if node in used}
-            return Golden(output.node, first, begin, steps)
+            begin = {leaf: name for leaf, name in leaves.items() if leaf in used}
+            return Golden(node, first, begin, steps, guess)
         grown = together | {
             timeline.writers[one][name]
             for one in together
@@ -140,7 +167,7 @@ def _is_number(node: torch.fx.Node) -> bool:
 
 def _not_computable(node: torch.fx.Node) -> str:
     name = str(node.target)
-    if _draws(node):
+    if _draws(node) and name not in _PHILOX:
         return f"it depends on the random numbers of {name}"
     if name in ("aten.view.dtype", "prims.view_element_type.default"):
         return f"it depends on the bits of {name}"
@@ -217,6 +244,8 @@ def _computed(
 
     arguments: Any = map_aggregate(step.args, argument)
     keywords: Any = map_aggregate(step.kwargs, argument)
+    if str(step.target) == _PHILOX[0]:
+        return _promoted(inductor_random(*arguments, **keywords), dtype)
     return map_aggregate(step.target(*arguments, **keywords), lambda value: _promoted(value, dtype))
 
 

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     import torch
 
 Key = tuple[int, str]  # kernel, and its output's name
+Again = Callable[[int | None], "torch.Tensor"]
+
+# By how much leaves are moved: four units in the last place of float32.
+_MOVED = 2.0**-22
 
 
 @dataclass(frozen=True)
@@ -20,13 +24,14 @@ class Made:
     """The golden of one output.
 
     exact   it was computed in the model's own dtypes, since torch cannot in float64
-    narrow  computes it in float32 instead; None where it was made in the model's own dtypes
+    again   computes it in float32 instead, or, given a seed, in float64 from leaves that are moved a little; None where
+            it was made in the model's own dtypes
     """
 
     golden: Golden
     value: torch.Tensor
     exact: bool
-    narrow: Callable[[], torch.Tensor] | None
+    again: Again | None
 
 
 @dataclass
@@ -41,7 +46,7 @@ class GraphRun:
     plan: GraphPlan
     goldens: GoldenPlan
     variables: dict[str, Any]
-    made: dict[Key, Made] = field(default_factory=dict)
+    made: dict[Key, list[Made]] = field(default_factory=dict)
     failed: dict[Key, str] = field(default_factory=dict)
     state: dict[str, str] = field(default_factory=dict)
     digests: dict[str, int] = field(default_factory=dict)
@@ -58,6 +63,10 @@ class GraphRun:
             for key, golden in due:
                 self._make_exactly(key, golden)
 
+    def is_uncertain(self, key: Key) -> bool:
+        """Whether an output may find no golden of the graph that it can be held to."""
+        return all(made.golden.guess for made in self.made.get(key, ()))
+
     def tensors(self, kernel: Kernel) -> list[str]:
         """The variables that a kernel reads and that are no numbers."""
         return [name for name in kernel.reads if hasattr(self.variables.get(name), "numel")]
@@ -73,7 +82,8 @@ class GraphRun:
         leaves = leaves_of(goldens, self.variables.__getitem__, torch.float64)
         values = self._evaluated(goldens, leaves, torch.float64)
         for key, golden in due:
-            self.made[key] = Made(golden, values[golden.node], False, self._narrow(golden, leaves))
+            made = Made(golden, values[golden.node], False, self._again(golden, leaves))
+            self.made.setdefault(key, []).append(made)
 
     def _make_exactly(self, key: Key, golden: Golden) -> None:
         try:
@@ -82,18 +92,32 @@ class GraphRun:
         except Exception as error:
             self.failed[key] = f"torch cannot compute its golden: {type(error).__name__}: {error}"
         else:
-            self.made[key] = Made(golden, value, True, None)
+            self.made.setdefault(key, []).append(Made(golden, value, True, None))
 
-    def _narrow(self, golden: Golden, leaves: Values) -> Callable[[], torch.Tensor]:
+    def _again(self, golden: Golden, leaves: Values) -> Again:
         """From the same leaves, which float64 holds as they are: memory may have changed by the time it is called."""
         own = {node: leaves[node] for node in golden.leaves}
 
-        def narrow() -> torch.Tensor:
+        def again(seed: int | None) -> torch.Tensor:
             import torch
 
-            return self._evaluated([golden], own, torch.float32)[golden.node]
+            if seed is None:
+                return self._evaluated([golden], own, torch.float32)[golden.node]
+            generator = torch.Generator().manual_seed(seed)
+            moved = {node: _moved(value, generator) for node, value in own.items()}
+            return self._evaluated([golden], moved, torch.float64)[golden.node]
 
-        return narrow
+        return again
 
     def _evaluated(self, goldens: Sequence[Golden], leaves: Values, dtype: torch.dtype | None) -> Values:
         return evaluate(goldens, leaves, self.variables.__getitem__, self.plan.module, dtype)
+
+
+def _moved(value: Any, generator: torch.Generator) -> Any:
+    """Floats moved up or down, or not, by a few units in the last place of float32."""
+    import torch
+
+    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+        return value
+    steps = torch.randint(-1, 2, value.shape, generator=generator)
+    return value * (1 + _MOVED * steps)

@@ -172,6 +172,13 @@ def _settings() -> Iterator[None]:
         torch._functorch.config.patch({"enable_autograd_cache": False}),
         # A model that is compiled often (tests do) must not quietly fall back to eager torch.
         torch._dynamo.config.patch({"recompile_limit": 64, "fail_on_recompile_limit_hit": True}),
+        # By default the templates of convolutions multiply float32 in tf32, as torch does on a GPU.
+        torch.backends.cudnn.flags(
+            enabled=torch.backends.cudnn.enabled,
+            benchmark=torch.backends.cudnn.benchmark,
+            deterministic=torch.backends.cudnn.deterministic,
+            allow_tf32=False,
+        ),
     ):
         yield
 

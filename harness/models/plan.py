@@ -19,12 +19,15 @@ class Output:
     variable  what the generated code calls it: of a buffer that is changed in place, the changed one
     node      whose value it holds afterwards; None where Inductor keeps no node for it
     why       why there is no node
+    guesses   nodes whose value it may hold then, perhaps in another shape: that it holds one of them can be shown, that
+              it should have cannot
     """
 
     name: str
     variable: str
     node: torch.fx.Node | None
     why: str = ""
+    guesses: tuple[torch.fx.Node, ...] = ()
 
 
 @dataclass
@@ -33,12 +36,14 @@ class Kernel:
 
     number   from 0, in the order in which the graph runs
     reads    buffers and graph inputs that it reads, as the generated code calls them
+    frees    variables whose values nobody reads any more
     extern   what runs on the host instead, or ""; `reason` says why
     """
 
     number: int
     reads: tuple[str, ...] = ()
     outputs: tuple[Output, ...] = ()
+    frees: tuple[str, ...] = ()
     launches: bool = True
     extern: str = ""
     reason: str = ""

@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from harness.cases.dtypes import as_dtype
 from harness.cases.evidence import BufferEvidence
 from harness.cases.model_case import ModelCase
 from harness.goldens import Operation
-from harness.models.judge import Claim, judge
+from harness.models.judge import Claim, judge, largest_finite
 from harness.models.tensors import buffer_of, content_of
 
 if TYPE_CHECKING:
@@ -42,8 +44,9 @@ class References:
             "out",
             self.results[name],
             Operation("transcendental"),
-            again=lambda: self.own[name],
+            again=lambda seed: self.own[name],
             tolerance=case.tolerance,
+            scale=max(largest_finite(np.abs(content_of(one))) for one in self.results.values()),
         )
         return judge(claim, buffer_of(tensor), content_of(tensor)).evidence
 
@@ -122,7 +125,6 @@ def _loss(case: ModelCase, returned: Any) -> torch.Tensor:
 
 def _weights(shape: torch.Size) -> torch.Tensor:
     """The same numbers whatever the dtype of the run; in bf16 and fp16 without rounding."""
-    import numpy as np
     import torch
 
     return torch.from_numpy(np.random.default_rng(_SEED).integers(-16, 17, tuple(shape)) / 16.0)

@@ -121,15 +121,15 @@ def compiled(module: Callable[..., Any], dynamic: bool) -> Callable[..., Any]:
 
 def cause_of(error: Exception) -> Exception:
     """What torch's wrappers were raised for: an error of the harness or of Triton, if there is one."""
-    from torch._dynamo.exc import Unsupported
+    from torch._dynamo.exc import Unsupported, UserError
 
-    if isinstance(error, Unsupported):
-        first = str(error).strip().splitlines()[0]
-        return NotSimulated(f"torch cannot put the module into one graph: {first}", hint="the rest runs on the host")
     current: BaseException | None = error
     while current is not None:
         if isinstance(current, HarnessError) or type(current).__module__.startswith("triton."):
             assert isinstance(current, Exception)
             return current
         current = getattr(current, "inner_exception", None) or current.__cause__
+    if isinstance(error, (Unsupported, UserError)):
+        first = str(error).strip().splitlines()[0]
+        return NotSimulated(f"torch cannot put the module into one graph: {first}", hint="the rest runs on the host")
     return error
