@@ -250,3 +250,49 @@ tt.func public @two(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %one: i64, %n: i32) {
   npu.store %r to %x[%one] : tensor<8xf32> -> !tt.ptr<f32>
   tt.return
 }
+
+// A mask that is a tile is made for the next trip; the store goes by that of its own.
+
+// CHECK-LABEL: tt.func public @masked(
+// CHECK: %[[M0:.+]] = arith.cmpi slt, %{{.+}} : tensor<8xi64>
+// CHECK: npu.start_load %x[%one] upper [0: %{{.+}}] mask %[[M0]]
+// CHECK: scf.for
+// CHECK: %[[M1:.+]] = arith.cmpi slt, %{{.+}} : tensor<8xi64>
+// CHECK: npu.start_load %x[%one] upper [0: %{{.+}}] mask %[[M1]]
+// CHECK: %[[M2:.+]] = arith.cmpi slt, %{{.+}} : tensor<8xi64>
+// CHECK: npu.start_store %{{.+}} to %y[%one] mask %[[M2]]
+// CHECK: } else {
+tt.func public @masked(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %one: i64, %n: i64, %limit: tensor<8xi64>) {
+  %c0 = arith.constant 0 : i64
+  %c8 = arith.constant 8 : i64
+  scf.for %i = %c0 to %n step %c8 : i64 {
+    %at = tt.splat %i : i64 -> tensor<8xi64>
+    %inside = arith.cmpi slt, %at, %limit : tensor<8xi64>
+    %a = npu.load %x[%one] mask %inside : tensor<8xi1> : !tt.ptr<f32> -> tensor<8xf32>
+    npu.store %a to %y[%one] mask %inside : tensor<8xi1> : tensor<8xf32> -> !tt.ptr<f32>
+  }
+  tt.return
+}
+
+// Not a mask that was loaded itself, nor one that takes longer to make than a load.
+
+// CHECK-LABEL: tt.func public @other_masks(
+// CHECK: scf.for
+// CHECK-SAME: : i64 {
+// CHECK: npu.start_load %x[%one] mask
+// CHECK: npu.start_load %y[%one, %one] mask
+// CHECK: tt.return
+tt.func public @other_masks(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %z: tensor<8x!tt.ptr<i1>>, %one: i64, %n: i64, %limit: tensor<64x256xi64>) {
+  %c0 = arith.constant 0 : i64
+  %c8 = arith.constant 8 : i64
+  scf.for %i = %c0 to %n step %c8 : i64 {
+    %loaded = tt.load %z : tensor<8x!tt.ptr<i1>>
+    %a = npu.load %x[%one] mask %loaded : tensor<8xi1> : !tt.ptr<f32> -> tensor<8xf32>
+    tt.print "a: " {hex = false, isSigned = array<i32: 0>} : %a : tensor<8xf32>
+    %at = tt.splat %i : i64 -> tensor<64x256xi64>
+    %inside = arith.cmpi slt, %at, %limit : tensor<64x256xi64>
+    %b = npu.load %y[%one, %one] mask %inside : tensor<64x256xi1> : !tt.ptr<f32> -> tensor<64x256xf32>
+    tt.print "b: " {hex = false, isSigned = array<i32: 0>} : %b : tensor<64x256xf32>
+  }
+  tt.return
+}

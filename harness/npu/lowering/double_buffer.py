@@ -1,7 +1,8 @@
 """`npu-double-buffer`: a loop's loads are started one trip ahead, into a second buffer.
 
-Of a counted loop, the loads whose address, bounds and strides are scalars that follow from the counter and from what
-is carried round without loading anything. The loop then carries the tile: each trip starts the load of the next one,
+Of a counted loop, the loads whose address, bounds, strides and mask follow from the counter and from scalars that are
+carried round without loading anything; a mask that is a tile is made once more, which must take less time than a load.
+The loop then carries the tile: each trip starts the load of the next one,
 works on its own, and waits at its end. In the last trip, and before a loop of no trips, what is started reads nothing.
 
 A load overtakes the stores of its loop only where they write other elements (see `independence`). Where that holds
@@ -37,6 +38,11 @@ if TYPE_CHECKING:
 
 Values = dict[SSAValue, SSAValue]
 
+# Beside arithmetic, what may be done once more for the next trip.
+_REPEATED = frozenset(
+    {"tt.addptr", "tt.bitcast", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.make_range", "npu.relayout"}
+)
+_VIEWS = frozenset({"tt.splat", "tt.broadcast", "tt.expand_dims"})
 _COPIES = 4  # that a loop makes of a tile: two versions, and a second buffer in each
 
 
@@ -47,7 +53,7 @@ def run(module: ModuleOp, machine: Machine) -> None:
         if not loops:
             continue
         plain = None if _is_small(function, machine) else function.clone()
-        visitor = _Loops(function, Effects())
+        visitor = _Loops(function, Effects(), machine)
         for loop in loops:
             visitor.visit(loop, frozenset())
         if plain is not None and not Allocator(function, machine).fits():
@@ -91,6 +97,7 @@ class _Loops:
 
     function: Operation
     effects: Effects
+    machine: Machine
     _checks: dict[Pair, SSAValue] = field(default_factory=dict)
 
     def visit(self, loop: Operation, apart: frozenset[Pair], may_split: bool = True) -> None:
@@ -106,7 +113,7 @@ class _Loops:
 
     def _loads(self, loop: Operation) -> list[tuple[_Load, frozenset[Pair]]]:
         """Those that can be started ahead where these arguments are of different buffers."""
-        loads = _candidates(loop)
+        loads = _candidates(loop, self.machine)
         stores = Stores.of(loop, self.effects) if loads else None
         if stores is None:
             return []
@@ -155,7 +162,7 @@ class _Loops:
 @dataclass
 class _Load:
     """A load that can be started ahead. `slice`: the ops of the body that its operands come from, in order; `carried`:
-    those that what is carried into them next comes from."""
+    those that the scalars come from that are carried into them next."""
 
     start: Operation
     wait: Operation
@@ -186,17 +193,24 @@ def _double_buffer(loop: Operation, loads: Sequence[_Load]) -> None:
 # --- which loads ----------------------------------------------------------------------------------------------------
 
 
-def _candidates(loop: Operation) -> list[_Load]:
+def _candidates(loop: Operation, machine: Machine) -> list[_Load]:
     body = loop.regions[0].blocks[0]
     order = {op: number for number, op in enumerate(body.ops)}
-    return [load for op in order if op.name == "npu.start_load" and (load := _candidate(op, body, order)) is not None]
+    found = [_candidate(op, body, order) for op in order if op.name == "npu.start_load"]
+    most = machine.dma.latency + machine.dram_latency
+    return [load for load in found if load is not None and _cost(load.slice, machine) < most]
+
+
+def _cost(ops: Iterable[Operation], machine: Machine) -> int:
+    """Cycles of the vector unit, about, that doing tiles once more takes: a mask, say."""
+    tiles = [result for op in ops for result in op.results if is_tile(result) and op.name not in _VIEWS]
+    bits = [8 * depth(shape_of(tile), placement_of(tile), machine.lanes) * width_of(tile.type) for tile in tiles]
+    return sum(one // machine.vector.register_bits + machine.vector.latency for one in bits)
 
 
 def _candidate(op: Operation, body: Block, order: Mapping[Operation, int]) -> _Load | None:
     (wait,) = {use.operation for use in op.results[1].uses}
-    access = Access.of(op)
-    tensors = [value for value in (access.mask, operand(op, "other")) if value is not None]
-    if wait.parent is not body or any(_is_inside(value, body) and extents_of(value.type) for value in tensors):
+    if wait.parent is not body:
         return None
     needed = _slice(op.operands, body)
     if needed is None:
@@ -206,7 +220,7 @@ def _candidate(op: Operation, body: Block, order: Mapping[Operation, int]) -> _L
     used = {value for one in (op, *needed) for value in one.operands}
     passed_on = [last.operands[argument.index - 1] for argument in body.args[1:] if argument in used]
     carried = _slice(passed_on, body)
-    if carried is None:
+    if carried is None or any(extents_of(value.type) for value in passed_on):
         return None
     return _Load(op, wait, sorted(needed, key=order.__getitem__), sorted(carried, key=order.__getitem__))
 
@@ -217,14 +231,14 @@ def _is_inside(value: SSAValue, body: Block) -> bool:
 
 
 def _slice(values: Iterable[SSAValue], body: Block) -> set[Operation] | None:
-    """The ops of the body that scalars come from; None where it takes more than arithmetic."""
+    """The ops of the body that values come from; None where it takes more than arithmetic."""
     found: set[Operation] = set()
     left = [value for value in values if _is_inside(value, body)]
     while left:
         owner = left.pop().owner
         if not isinstance(owner, Operation) or owner in found:
             continue
-        if not owner.name.startswith(("arith.", "tt.addptr", "tt.bitcast")) or extents_of(owner.results[0].type):
+        if not owner.name.startswith("arith.") and owner.name not in _REPEATED:
             return None
         found.add(owner)
         left += [value for value in owner.operands if _is_inside(value, body)]
@@ -343,7 +357,7 @@ def _mapped(access: Access, values: Values) -> Access:
         {axis: of(bound) for axis, bound in access.lower.items()},
         {axis: of(bound) for axis, bound in access.upper.items()},
         {axis: (of(start), of(size)) for axis, (start, size) in access.wrap.items()},
-        access.mask,
+        None if access.mask is None else of(access.mask),
     )
 
 
