@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lowering_kit import check, launched, ops_of, stages
+from hypothesis import given
+from hypothesis import strategies as st
+from lowering_kit import EXAMPLES, check, launched, ops_of, stages
 from machine_run import program_of, roomy, simulated
 
 from harness.executor import Allocation, PointerArgument
@@ -136,3 +138,58 @@ def test_the_launch_decides_how_long_it_takes() -> None:
     assert apart.bytes_in == shared.bytes_in == 32 * trips
     assert timed(copying(8), [0, 0, 8 * trips]).cycles == apart.cycles
     assert apart.stepped < 1000
+
+
+# A tile of 2 x 4 elements is loaded and stored; both walk by steps of their own, or by the same.
+WALK = """module {{
+  tt.func public @k(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %n: i32) {{
+    %low = arith.constant 0 : i32
+    %one = arith.constant {by} : i32
+    %row = arith.constant {row} : i64
+    %column = arith.constant {column} : i64
+    %read = arith.constant {read} : i32
+    %written = arith.constant {written} : i32
+    scf.for %i = %low to %n step %one : i32 {{
+      %r = arith.muli %i, %read : i32
+      %w = arith.muli %i, %written : i32
+      %p = tt.addptr %x, %r : !tt.ptr<f32>, i32
+      %q = tt.addptr {target}, %w : !tt.ptr<f32>, i32
+      %a = npu.load %p[%row, %column] : !tt.ptr<f32> -> tensor<2x4xf32>
+      %b = arith.addf %a, %a : tensor<2x4xf32>
+      npu.store %b to %q[%row, %column] : tensor<2x4xf32> -> !tt.ptr<f32>
+    }}
+    tt.return
+  }}
+}}
+"""
+
+
+@EXAMPLES
+@given(
+    target=st.sampled_from(["%x", "%y"]),
+    by=st.sampled_from([1, 2]),
+    column=st.sampled_from([1, 2]),
+    row=st.integers(8, 12),
+    steps=st.tuples(st.integers(-24, 24), st.integers(-24, 24)),
+    alike=st.booleans(),
+    shift=st.integers(-20, 20),
+    trips=st.integers(0, 6),
+)
+def test_wherever_loads_and_stores_walk_to_the_loop_leaves_the_same(
+    target: str, by: int, column: int, row: int, steps: tuple[int, int], alike: bool, shift: int, trips: int
+) -> None:
+    read, written = (steps[0], steps[0]) if alike else steps
+    text = WALK.format(target=target, by=by, column=column, row=row, read=read, written=written)
+    x = numbers(600)
+    check(text, [(x, 300), (x, 300 + shift), trips * by], 1)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("gap", [-1, 0, 1])
+@pytest.mark.parametrize(("row", "column"), [(8, 1), (9, 2)])
+def test_tiles_that_meet_in_one_element_do_not_pass_one_another(row: int, column: int, gap: int, sign: int) -> None:
+    step = sign * (1 + row + 3 * column + gap)
+    text = WALK.format(target="%x", by=1, column=column, row=row, read=step, written=step)
+    x = numbers(600)
+    printed = check(text, [(x, 300), x, 5], 1)
+    assert ops_of(printed).count("npu.start_load") == (1 if gap < 0 else 2)
