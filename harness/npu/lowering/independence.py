@@ -181,7 +181,7 @@ def _constant(value: SSAValue) -> int | None:
 def _same(a: SSAValue, b: SSAValue, body: Block) -> bool:
     """Whether two values of one trip are made in the same way of the same."""
     one, other = a.owner, b.owner
-    if a is b:
+    if a is b or (a.type == b.type and _constant(a) is not None and _constant(a) == _constant(b)):
         return True
     if not isinstance(one, Operation) or not isinstance(other, Operation):
         return False
