@@ -189,7 +189,7 @@ def _guesses(buffer: Any) -> Iterable[Any]:
     from torch._inductor.virtualized import V
 
     count = V.graph.sizevars.optimization_hint(buffer.node.get_numel(), fallback=0)
-    origins = reversed(list(buffer.node.get_origins()))
+    origins = sorted(buffer.node.get_origins(), reverse=True)  # as the graph has them, the last first
     for node in (part for origin in origins for part in (origin, *_parts(origin))):
         value = node.meta.get("val")
         if not hasattr(value, "shape") or _changes_in_place(node) or value.dtype != buffer.node.get_dtype():

@@ -8,6 +8,7 @@ Inductor's classes change from one to the next.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -81,7 +82,7 @@ def npu_inductor(arch: str, hooks: Hooks) -> Iterator[None]:
     """
     check_torch()
     with ExitStack() as stack:
-        for change in (_own_caches(), _cpu_backend(arch), _settings(), _first_candidates(), _plain_attention()):
+        for change in (_own_caches(), _cpu_backend(arch), _settings(), _one_candidate(), _plain_attention()):
             stack.enter_context(change)
         stack.enter_context(_kernel_hooks(hooks))
         yield
@@ -184,25 +185,32 @@ def _settings() -> Iterator[None]:
 
 
 @contextmanager
-def _first_candidates() -> Iterator[None]:
-    """One configuration of each kernel, the first, and of templates the first Triton one: timing a simulator on the
-    host's clock would choose by chance, and cost a launch each."""
+def _one_candidate() -> Iterator[None]:
+    """One configuration of each kernel, the first, and of each product the Triton template that takes the fewest steps
+    of the largest tiles, which simulates fastest: timing a simulator on the host's clock would choose by chance, and
+    cost a launch each."""
     import torch._inductor.runtime.triton_heuristics as heuristics
     from torch._inductor.select_algorithm import get_algorithm_selector_cache
 
-    def first_template(choices: list[Any]) -> list[Any]:
+    def one_template(choices: list[Any]) -> list[Any]:
         templates = [one for one in choices if type(one).__name__ == "TritonTemplateCaller"]
-        return templates[:1] or choices
+        return [max(templates, key=_tile)] if templates else choices
 
     selector = get_algorithm_selector_cache()
     functions, unique = list(selector.preprocessing_fns), heuristics.unique_configs
-    selector.preprocessing_fns[:] = [first_template]
+    selector.preprocessing_fns[:] = [one_template]
     heuristics.unique_configs = lambda configs: configs[:1]
     try:
         yield
     finally:
         selector.preprocessing_fns[:] = functions
         heuristics.unique_configs = unique
+
+
+def _tile(template: Any) -> tuple[int, int]:
+    """Depth and area of the tiles that a template multiplies; torch tells them in its description only."""
+    sizes = {name: int(size) for name, size in re.findall(r"\bBLOCK_([MNK])=(\d+)", template.description)}
+    return sizes.get("K", 0), sizes.get("M", 0) * sizes.get("N", 0)
 
 
 @contextmanager
