@@ -4,6 +4,7 @@
     harness opt FILE.mlir --npu-analyze-pointers --machine=tiny    passes of the simulated NPU's lowering
     harness opt FILE.mlir --pass npu-analyze-pointers              the same pass
     harness opt FILE.mlir --npu-lower --print-after                all of them, and the IR after each
+    harness opt FILE.mlir --npu-lower --npu-encode                 and the machine's program that they give
     harness opt --list-passes
     harness opt --update FILE.mlir
 
@@ -69,7 +70,7 @@ def list_passes(compiler: Compiler) -> str:
     ]
     if route.refusal:
         lines.append(f"no pipelines as text, so that options are only those of the bindings: {route.refusal}")
-    ours = lowering.pass_names()
+    ours = (*lowering.pass_names(), lowering.ENCODE)
     lines.append(f"passes of the simulated NPU's lowering, in order: {' '.join(f'--{name}' for name in ours)}")
     return "\n".join(lines) + "\n"
 

@@ -21,15 +21,19 @@ from harness.lit.opt import SPLIT_MARKER, split_input
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from harness.npu.machine import Machine
+
 TOOL = "harness-opt"
 _PREFIX = "npu-"
 _ALL = "npu-lower"
+ENCODE = "npu-encode"
 
 
 @dataclass(frozen=True)
 class LoweringRequest:
     """`input` and `output` are paths, "-" for the standard streams; `passes` in the order given.
 
+    encode       the program, disassembled, and not the module
     print_after  the module after each pass, not only after the last
     """
 
@@ -37,6 +41,7 @@ class LoweringRequest:
     output: str = "-"
     passes: tuple[str, ...] = ()
     machine: str = "default"
+    encode: bool = False
     print_after: bool = False
     debuginfo: bool = False
     split_input_file: bool = False
@@ -54,7 +59,7 @@ def is_asked_for(arguments: Sequence[str]) -> bool:
 
 
 def pass_names() -> tuple[str, ...]:
-    """The flags of the passes, in the order of the pipeline."""
+    """The flags of the passes over modules, in the order of the pipeline; what they leave is encoded last."""
     from harness.npu.lowering import PASSES
 
     return tuple(PASSES)
@@ -91,6 +96,10 @@ def _with_flag(request: LoweringRequest, flag: str, rest: list[str]) -> Lowering
 
 
 def _with_pass(request: LoweringRequest, name: str) -> LoweringRequest:
+    if request.encode:
+        raise UsageError(f"{name} after {ENCODE}, which is the last pass")
+    if name == ENCODE:
+        return replace(request, encode=True)
     if name != _ALL and name not in pass_names():
         raise _unknown(name, is_pass=True)
     return replace(request, passes=(*request.passes, *(pass_names() if name == _ALL else (name,))))
@@ -98,7 +107,7 @@ def _with_pass(request: LoweringRequest, name: str) -> LoweringRequest:
 
 def _unknown(name: str, is_pass: bool = False) -> UnsupportedFlag | UsageError:
     if is_pass or name.startswith(_PREFIX):
-        names = (*pass_names(), _ALL)
+        names = (*pass_names(), ENCODE, _ALL)
         close = difflib.get_close_matches(name, names, n=1) or [", ".join(names)]
         return UsageError(f"there is no pass {name}", hint=f"did you mean {close[0]}?")
     return UnsupportedFlag(
@@ -118,7 +127,7 @@ def run(request: LoweringRequest, text: str) -> str:
     )
 
 
-def _lowered(request: LoweringRequest, text: str, machine: object) -> str:
+def _lowered(request: LoweringRequest, text: str, machine: Machine) -> str:
     from harness.ir import parse_module, print_module
     from harness.npu.lowering import run_passes
 
@@ -129,8 +138,21 @@ def _lowered(request: LoweringRequest, text: str, machine: object) -> str:
             printed.append(f"// after {name}\n{print_module(module, request.debuginfo)}")
 
     module = parse_module(text, "stdin" if request.input == "-" else request.input)
-    run_passes(module, machine, request.passes, keep)  # pyright: ignore[reportArgumentType]
+    run_passes(module, machine, request.passes, keep)
+    if request.encode:
+        program = _encoded(request, module, machine)
+        return "\n".join([*printed, f"// after {ENCODE}\n{program}"]) if request.print_after else program
     return "\n".join(printed) if printed else print_module(module, request.debuginfo)
+
+
+def _encoded(request: LoweringRequest, module: ModuleOp, machine: Machine) -> str:
+    from harness.npu.isa.disassembly import disassemble
+    from harness.npu.lowering.encode import encode
+
+    placed = any(name in op.attributes for op in module.walk() for name in ("npu.registers", "npu.addresses"))
+    if not placed and "npu-allocate" not in request.passes:
+        raise UsageError(f"{ENCODE} of a module without addresses", hint="npu-allocate, or npu-lower, comes first")
+    return disassemble(encode(module, machine))
 
 
 def main(arguments: Sequence[str], stdin: int = 0, stdout: int = 1, stderr: int = 2) -> int:

@@ -62,6 +62,20 @@ def test_a_pass_may_be_named_by_a_flag_of_its_own(file: Path, capfd: pytest.Capt
     assert parse_arguments(["--pass", "npu-lower"]).passes == pass_names()
 
 
+def test_the_program_comes_last(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["opt", str(file), "--npu-lower", "--npu-encode", "--machine=tiny"]) == 0
+    out = capfd.readouterr().out
+    assert out.startswith("program ")
+    assert "dma_load" in out
+    with pytest.raises(UsageError, match="npu-schedule after npu-encode"):
+        parse_arguments(["--npu-encode", "--npu-schedule"])
+
+
+def test_without_addresses_there_is_no_program(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["opt", str(file), "--npu-encode"]) == 2
+    assert "npu-allocate, or npu-lower, comes first" in capfd.readouterr().err
+
+
 def test_modules_of_one_file_are_lowered_apart(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "two.mlir"
     path.write_text(f"{TEXT}// -----\n{TEXT}")
