@@ -10,6 +10,7 @@ module {
     npu.wait %g
     %h = npu.descriptor_base %d : !tt.tensordesc<tensor<8x16xf16>> -> !tt.ptr<f16>
     %i = npu.descriptor_fill %d : !tt.tensordesc<tensor<8x16xf16>> -> f16
+    %j = npu.apart %p, %d : !tt.ptr<f32>, !tt.tensordesc<tensor<8x16xf16>>
     npu.probe %f {number = 7 : i32} : tensor<8x16xf32>
     tt.return
   }
