@@ -107,10 +107,12 @@ class Capture:
         if pending.extern is not None:
             kernel.extern, kernel.reason = _extern(pending.extern)
             kernel.launches = False
+            kernel.data = not kernel.extern
         kernel.outputs = tuple(_outputs(scheduler, pending.nodes))
         kernel.reads = tuple(_reads(scheduler, pending.nodes))
         reuses = V.graph.wrapper_code.reuses
-        kernel.frees = tuple(reuses[one.name] for one in kernel.outputs if one.name in reuses)
+        kernel.reused = tuple(reuses[one.name] for one in kernel.outputs if one.name in reuses)
+        kernel.frees = kernel.reused
         plan.kernels.append(kernel)
         lines: list[Any] = V.graph.wrapper_code.lines
         for at, names in reversed(pending.allocated):

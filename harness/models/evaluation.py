@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import isfunction
 from typing import TYPE_CHECKING, Any
 
 from harness.models.philox import inductor_random
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     import torch.fx
 
 _RANDOM = ("inductor_random", "inductor_randint", "inductor_seed", "aten.rand", "aten.bernoulli", "aten.normal")
-_PHILOX = ("prims.inductor_random.default", "prims.inductor_lookup_seed.default")
+_COMPUTABLE = ("prims.inductor_random.default", "prims.inductor_lookup_seed.default")
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,7 @@ def _is_number(node: torch.fx.Node) -> bool:
 
 def _not_computable(node: torch.fx.Node) -> str:
     name = str(node.target)
-    if _draws(node) and name not in _PHILOX:
+    if _draws(node) and name not in _COMPUTABLE:
         return f"it depends on the random numbers of {name}"
     if name in ("aten.view.dtype", "prims.view_element_type.default"):
         return f"it depends on the bits of {name}"
@@ -244,9 +245,24 @@ def _computed(
 
     arguments: Any = map_aggregate(step.args, argument)
     keywords: Any = map_aggregate(step.kwargs, argument)
-    if str(step.target) == _PHILOX[0]:
-        return _promoted(inductor_random(*arguments, **keywords), dtype)
-    return map_aggregate(step.target(*arguments, **keywords), lambda value: _promoted(value, dtype))
+    compute = _OWN.get(_name_of(step), step.target)
+    return map_aggregate(compute(*arguments, **keywords), lambda value: _promoted(value, dtype))
+
+
+def _name_of(step: torch.fx.Node) -> str:
+    """Of an op of torch its name with the overload, of one of Inductor's own functions its name."""
+    return getattr(step.target, "__name__", "") if isfunction(step.target) else str(step.target)
+
+
+def _two_products(mat1: torch.Tensor, mat2: torch.Tensor, mat3: torch.Tensor, mat4: torch.Tensor) -> torch.Tensor:
+    return mat1 @ mat2 + mat3 @ mat4
+
+
+# Nodes whose target torch cannot run as it is.
+_OWN: Mapping[str, Callable[..., Any]] = {
+    "prims.inductor_random.default": inductor_random,
+    "mm_plus_mm": _two_products,
+}
 
 
 def _promoted(value: Any, dtype: torch.dtype | None) -> Any:
@@ -278,8 +294,10 @@ _SCATTERS = ("index_put", "scatter", "index_add", "embedding_dense_backward", "p
 
 
 def _terms(step: torch.fx.Node) -> int:
-    name = str(step.target)
+    name = _name_of(step)
     shapes = list(_shapes(step))
+    if name == "mm_plus_mm":
+        return max(1, 2 * shapes[0][-1])
     packet = ".".join(name.split(".")[:2])
     if packet in _PRODUCTS:
         first = shapes[_PRODUCTS[packet]]

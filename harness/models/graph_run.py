@@ -71,6 +71,11 @@ class GraphRun:
         """The variables that a kernel reads and that are no numbers."""
         return [name for name in kernel.reads if hasattr(self.variables.get(name), "numel")]
 
+    def only_read(self, kernel: Kernel) -> list[str]:
+        """Those of them whose memory none of its outputs takes over."""
+        written = {one.variable for one in kernel.outputs}
+        return [name for name in self.tensors(kernel) if name not in written and name not in kernel.reused]
+
     def forget(self, name: str) -> None:
         for known in (self.variables, self.state, self.digests):
             known.pop(name, None)

@@ -13,6 +13,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 from packaging.specifiers import SpecifierSet
@@ -37,12 +38,13 @@ _SETTINGS: Mapping[str, Any] = {
     "autotune_local_cache": False,
     "autotune_remote_cache": False,
     "bundled_autotune_remote_cache": False,
-    # mm, addmm, bmm and convolutions, backward too, as Triton templates.
+    # mm, addmm, bmm and convolutions, backward too, as Triton templates. Where no template will do, torch's own op is
+    # the only candidate, and the run says that it stayed on the host.
     "max_autotune_gemm": True,
-    "max_autotune_gemm_backends": "TRITON",
-    "max_autotune_conv_backends": "TRITON",
-    "max_autotune_conv_bwd_weight_backends": "TRITON",
-    "max_autotune_conv_bwd_input_backends": "TRITON",
+    "max_autotune_gemm_backends": "TRITON,ATEN",
+    "max_autotune_conv_backends": "TRITON,ATEN",
+    "max_autotune_conv_bwd_weight_backends": "TRITON,ATEN",
+    "max_autotune_conv_bwd_input_backends": "TRITON,ATEN",
     "benchmark_fusion": False,
     "benchmark_epilogue_fusion": False,
     # One wrapper function a graph, and layouts as the model has them.
@@ -82,8 +84,9 @@ def npu_inductor(arch: str, hooks: Hooks) -> Iterator[None]:
     """
     check_torch()
     with ExitStack() as stack:
-        for change in (_own_caches(), _cpu_backend(arch), _settings(), _one_candidate(), _plain_attention()):
-            stack.enter_context(change)
+        for change in (_own_caches, _settings, _one_candidate, _pairs_of_products, _plain_attention):
+            stack.enter_context(change())
+        stack.enter_context(_cpu_backend(arch))
         stack.enter_context(_kernel_hooks(hooks))
         yield
 
@@ -214,6 +217,33 @@ def _tile(template: Any) -> tuple[int, int]:
 
 
 @contextmanager
+def _pairs_of_products() -> Iterator[None]:
+    """Inductor makes one kernel of two products that are added; of its templates none takes shallow matrices, and its
+    way out is torch's own op. Two products and an addition have templates whatever the size."""
+    import torch
+    import torch._inductor.config as config
+    from torch._inductor.kernel import mm_plus_mm
+    from torch._inductor.lowering import lowerings
+    from torch._inductor.select_algorithm import NoValidChoicesError
+
+    original = mm_plus_mm.tuned_mm_plus_mm
+
+    def pair(first: Any, second: Any, third: Any, fourth: Any, *, layout: Any = None) -> Any:
+        aten = torch.ops.aten
+        try:
+            with config.patch({"max_autotune_gemm_backends": "TRITON"}):
+                return original(first, second, third, fourth, layout=layout)
+        except NoValidChoicesError:
+            return lowerings[aten.add](lowerings[aten.mm](first, second), lowerings[aten.mm](third, fourth))
+
+    mm_plus_mm.tuned_mm_plus_mm = pair
+    try:
+        yield
+    finally:
+        mm_plus_mm.tuned_mm_plus_mm = original
+
+
+@contextmanager
 def _plain_attention() -> Iterator[None]:
     """Attention stays matmul, softmax and matmul: the fused ops have no Triton lowering on CPU tensors. torch makes
     them of scaled_dot_product_attention, unless told which kernel to take; Inductor's patterns make them of plain
@@ -247,14 +277,19 @@ def _kernel_hooks(hooks: Hooks) -> Iterator[None]:
         (scheduler.Scheduler, "codegen_extern_call"): _calling(hooks),
     }
     originals = {key: getattr(*key) for key in replaced}
+    token = _listening.set(hooks)
     for (owner, name), make in replaced.items():
         setattr(owner, name, make(originals[owner, name]))
     try:
         yield
     finally:
+        _listening.reset(token)
         for (owner, name), original in originals.items():
             setattr(owner, name, original)
 
+
+# Of blocks inside one another only the innermost hears of what is compiled in it.
+_listening: ContextVar[Hooks | None] = ContextVar("harness_models_hooks", default=None)
 
 _Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -262,6 +297,9 @@ _Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
 def _marking(hooks: Hooks) -> _Wrapper:
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
         def mark_run(self: Any) -> None:
+            if _listening.get() is not hooks:
+                original(self)
+                return
             hooks.before_allocation(self.scheduler, self)
             original(self)
             hooks.after_allocation(self.scheduler, self)
@@ -274,7 +312,8 @@ def _marking(hooks: Hooks) -> _Wrapper:
 def _freeing(hooks: Hooks) -> _Wrapper:
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
         def free_buffers(self: Any) -> None:
-            hooks.before_free(self)
+            if _listening.get() is hooks:
+                hooks.before_free(self)
             original(self)
 
         return free_buffers
@@ -285,7 +324,8 @@ def _freeing(hooks: Hooks) -> _Wrapper:
 def _calling(hooks: Hooks) -> _Wrapper:
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
         def codegen_extern_call(self: Any, scheduler_node: Any) -> None:
-            hooks.on_extern(scheduler_node)
+            if _listening.get() is hooks:
+                hooks.on_extern(scheduler_node)
             original(self, scheduler_node)
 
         return codegen_extern_call

@@ -36,17 +36,20 @@ class Kernel:
 
     number   from 0, in the order in which the graph runs
     reads    buffers and graph inputs that it reads, as the generated code calls them
-    frees    variables whose values nobody reads any more
+    frees    variables whose values nobody reads any more; `reused` are those in whose memory it writes its outputs
     extern   what runs on the host instead, or ""; `reason` says why
+    data     what it makes is no value of the model, but what the host gives it: seeds of random numbers
     """
 
     number: int
     reads: tuple[str, ...] = ()
     outputs: tuple[Output, ...] = ()
     frees: tuple[str, ...] = ()
+    reused: tuple[str, ...] = ()
     launches: bool = True
     extern: str = ""
     reason: str = ""
+    data: bool = False
 
 
 @dataclass

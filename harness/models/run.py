@@ -92,7 +92,10 @@ def run_model(
     except Diverged:
         return
     except Exception as error:
-        raise cause_of(error) from error
+        cause = cause_of(error)
+        if isinstance(cause, HarnessError) and checker.running:
+            cause.what = f"{checker.running}: {cause.what}"
+        raise cause from error
     finally:
         run.seconds = time.perf_counter() - started
     enter("compare")
