@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from harness.npu.lowering.forms import Described, Form, Linear, Pointers, Wrap
 from harness.npu.lowering.ranges import Range, full, union
@@ -24,6 +24,7 @@ class Join:
 
     incoming  (initial, yielded) of a loop, (then, else) of a branch
     argument  its value inside a loop; None for a branch
+    body      of an scf.while its value in the second region, where that is another one
     result    its value after the op
     """
 
@@ -31,6 +32,7 @@ class Join:
     incoming: tuple[Scalar, Scalar]
     result: Scalar
     argument: Scalar | None = None
+    body: Scalar | None = None
 
 
 # --- either of two forms ----------------------------------------------------------------------------------------
@@ -122,19 +124,15 @@ class _Guess:
 def _loop(analysis: Analysis, op: Operation) -> None:
     """Every round but the last one refuses a value or divides a factor: there are few."""
     body = op.regions[0].blocks[0]
-    guess = _Guess(set(), {})
+    arguments, guess = body.args[1:], _Guess(set(), {})
     while True:
-        joins = {
-            position: join
-            for position in range(len(op.results))
-            if (join := _carried(analysis, op, position, guess)) is not None
-        }
+        joins = _carried_in(analysis, op, op.operands[3:], arguments, guess)
         analysis.block(body)
-        if _holds(analysis, op, joins, guess):
+        if _holds(analysis, body, arguments, joins, guess):
             break
     for position, result in enumerate(op.results):
         analysis.forget([result])
-        form = analysis.forms.get(body.args[position + 1])
+        form = analysis.forms.get(arguments[position])
         if position in joins and form is not None:
             analysis.forms[result] = _with_base(form, joins[position].result)
         elif form is not None:
@@ -142,9 +140,27 @@ def _loop(analysis: Analysis, op: Operation) -> None:
     analysis.joins[op] = list(joins.values())
 
 
-def _carried(analysis: Analysis, op: Operation, position: int, guess: _Guess) -> Join | None:
+def _carried_in(
+    analysis: Analysis,
+    op: Operation,
+    initial: Sequence[SSAValue],
+    arguments: Sequence[SSAValue],
+    guess: _Guess,
+) -> dict[int, Join]:
+    """By position, those of the values that are carried into the arguments whose base changes."""
+    found: dict[int, Join] = {}
+    for position, (value, argument) in enumerate(zip(initial, arguments, strict=True)):
+        join = _carried(analysis, op, position, (value, argument), guess)
+        if join is not None:
+            found[position] = join
+    return found
+
+
+def _carried(
+    analysis: Analysis, op: Operation, position: int, pair: tuple[SSAValue, SSAValue], guess: _Guess
+) -> Join | None:
     """Takes a carried value to be its initial form with another base; descriptors to be what they are."""
-    initial, argument = op.operands[position + 3], op.regions[0].blocks[0].args[position + 1]
+    initial, argument = pair
     form = analysis.forms.get(initial)
     analysis.forget([argument])
     if position in guess.refused or form is None:
@@ -158,9 +174,9 @@ def _carried(analysis: Analysis, op: Operation, position: int, guess: _Guess) ->
     base = base_of(analysis, form)
     factor = guess.factors.setdefault(position, base.range.factor)
     known = full(base.width, factor) if base.width else Range(0, 0)
-    inside, after = (Scalar(base.type, known, op=JOIN) for _ in range(2))
+    inside, body, after = (Scalar(base.type, known, op=JOIN) for _ in range(3))
     analysis.forms[argument] = _with_base(analysis.based(form), inside)
-    return Join(op, (base, base), after, inside)
+    return Join(op, (base, base), after, inside, body if op.name == "scf.while" else None)
 
 
 def base_of(analysis: Analysis, form: Linear | Pointers) -> Scalar:
@@ -177,17 +193,16 @@ def _with_base(form: Form, base: Scalar) -> Form:
     return replace(form, pointer=base)
 
 
-def _holds(analysis: Analysis, op: Operation, joins: dict[int, Join], guess: _Guess) -> bool:
+def _holds(
+    analysis: Analysis, body: Block, arguments: Sequence[SSAValue], joins: dict[int, Join], guess: _Guess
+) -> bool:
     """Whether the body yields what was guessed; else the guess is changed."""
-    body, held = op.regions[0].blocks[0], True
-    last = body.last_op
+    held, last = True, body.last_op
     assert last is not None
     analysis.scalars.at = last
-    for position, value in enumerate(last.operands):
-        argument = body.args[position + 1]
-        if argument not in analysis.forms:
-            continue
-        held &= _holds_one(analysis, joins.get(position), position, argument, value, guess)
+    for position, (value, argument) in enumerate(zip(last.operands, arguments, strict=True)):
+        if argument in analysis.forms:
+            held &= _holds_one(analysis, joins.get(position), position, argument, value, guess)
     return held
 
 
@@ -222,17 +237,47 @@ def _alike(scalars: Scalars, have: Form, got: Form | None) -> bool:
     return same_wraps and all(map(scalars.same, a.strides, b.strides))
 
 
-def _any_loop(analysis: Analysis, op: Operation) -> None:
-    """A loop whose carried values are not followed."""
-    for region in op.regions:
-        for block in region.blocks:
-            analysis.forget(block.args)
-            analysis.block(block)
-    analysis.forget(op.results)
+# --- loops with a condition -----------------------------------------------------------------------------------------
+
+
+def _while(analysis: Analysis, op: Operation) -> None:
+    """What the condition hands on as it came in is followed; nothing else that it hands on is."""
+    before, body = (region.blocks[0] for region in op.regions)
+    condition, guess = before.last_op, _Guess(set(), {})
+    assert condition is not None
+    handed_on = [
+        value.index if isinstance(value, BlockArgument) and value.block is before else None
+        for value in condition.operands[1:]
+    ]
+    while True:
+        joins = _carried_in(analysis, op, op.operands, before.args, guess)
+        analysis.block(before)
+        _hand_on(analysis, before, body.args, handed_on, {at: join.body for at, join in joins.items()})
+        analysis.block(body)
+        if _holds(analysis, body, before.args, joins, guess):
+            break
+    _hand_on(analysis, before, op.results, handed_on, {at: join.result for at, join in joins.items()})
+    analysis.joins[op] = list(joins.values())
+
+
+def _hand_on(
+    analysis: Analysis,
+    before: Block,
+    receivers: Sequence[SSAValue],
+    handed_on: Sequence[int | None],
+    bases: Mapping[int, Scalar | None],
+) -> None:
+    """Gives each receiver the form of the argument of the first region that it is, with its own base."""
+    for receiver, position in zip(receivers, handed_on, strict=True):
+        form = None if position is None else analysis.forms.get(before.args[position])
+        analysis.forget([receiver])
+        base = None if position is None else bases.get(position)
+        if form is not None:
+            analysis.forms[receiver] = form if base is None else _with_base(form, base)
 
 
 CONTROL: dict[str, Callable[[Analysis, Operation], None]] = {
     "scf.if": _branch,
     "scf.for": _loop,
-    "scf.while": _any_loop,
+    "scf.while": _while,
 }

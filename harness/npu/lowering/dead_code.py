@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from harness.executor.analysis import is_pure_name
-from harness.npu.lowering.rebuild import with_results
+from harness.npu.lowering.rebuild import with_carried, with_results
 
 _ALSO_PURE = frozenset(
     {
@@ -24,7 +24,9 @@ _ALSO_PURE = frozenset(
         "ub.poison",
     }
 )
-_CARRIES = ("scf.for", "scf.if")
+_CARRIES = ("scf.for", "scf.if", "scf.while")
+# Operands that count whatever becomes of those that are carried or handed on.
+_FIXED = {"scf.for": 3, "scf.if": 1, "scf.while": 0, "scf.condition": 1}
 
 
 def erase_dead_code(function: Operation) -> None:
@@ -57,8 +59,7 @@ class _Live:
         if op in self.ops:
             return
         self.ops.add(op)
-        fixed = {"scf.for": 3, "scf.if": 1}.get(op.name, len(op.operands))
-        self._found += op.operands[:fixed]
+        self._found += op.operands[: _FIXED.get(op.name, len(op.operands))]
         if op.regions and op.name not in _CARRIES:
             self._keep_regions(op)
         parent = op.parent_op()
@@ -66,7 +67,7 @@ class _Live:
             self.keep(parent)
 
     def _keep_regions(self, op: Operation) -> None:
-        """Of a loop whose values are not told apart the ends count; of a reduction all."""
+        """Of a reduction all counts that its ends give."""
         for region in op.regions:
             for block in region.blocks:
                 last = block.last_op
@@ -91,12 +92,17 @@ class _Live:
         op = value.block.parent_op()
         if op is not None and op.name == "scf.for" and value.index > 0:
             self._found.append(op.results[value.index - 1])
+        elif op is not None and op.name == "scf.while":
+            self._found += _sources_in_while(op, value)
 
     def _result(self, value: SSAValue) -> None:
         """What is carried round a loop, or comes out of a branch, at one position."""
         op: Operation = value.owner  # pyright: ignore[reportAssignmentType]
         position = value.index  # pyright: ignore[reportAttributeAccessIssue]
         self.keep(op)
+        if op.name == "scf.while":
+            self._found.append(_ends(op)[0].operands[1 + position])
+            return
         for region in op.regions:
             for block in region.blocks:
                 last = block.last_op
@@ -106,18 +112,29 @@ class _Live:
             self._found += [op.operands[position + 3], op.regions[0].blocks[0].args[position + 1]]
 
 
+def _ends(loop: Operation) -> list[Operation]:
+    """The condition and the yield of an scf.while."""
+    return [last for region in loop.regions if (last := region.block.last_op) is not None]
+
+
+def _sources_in_while(loop: Operation, argument: BlockArgument) -> list[SSAValue]:
+    condition, yielded = _ends(loop)
+    if argument.block is loop.regions[1].block:
+        return [condition.operands[1 + argument.index]]
+    return [loop.operands[argument.index], yielded.operands[argument.index]]
+
+
 def _sweep(block: Block, live: _Live) -> None:
     """Users before what they use."""
     for op in reversed(list(block.ops)):
-        if op.name == "scf.yield":
+        if op.name in ("scf.yield", "scf.condition"):
             continue
         if op not in live.ops and (_is_pure(op) or op.regions):
             _drop(op)
+        elif op.name == "scf.while":
+            _shrink_while(op, live)
         elif op.name in _CARRIES:
             _shrink(op, live)
-        elif op.name == "scf.while":
-            for region in op.regions:
-                _sweep(region.blocks[0], live)
 
 
 def _drop(op: Operation) -> None:
@@ -133,6 +150,23 @@ def _shrink(op: Operation, live: _Live) -> None:
     for region in op.regions:
         for block in region.blocks:
             _sweep(block, live)
+
+
+def _shrink_while(op: Operation, live: _Live) -> None:
+    """What goes round and what the condition hands on are told apart: they need not be the same values."""
+    before, body = (region.block for region in op.regions)
+    condition, yielded = _ends(op)
+    carried = [at for at, argument in enumerate(before.args) if argument in live.values]
+    handed_on = [
+        at
+        for at, (inside, after) in enumerate(zip(body.args, op.results, strict=True))
+        if inside in live.values or after in live.values
+    ]
+    condition.operands = [condition.operands[0], *(condition.operands[1 + at] for at in handed_on)]
+    yielded.operands = [yielded.operands[at] for at in carried]
+    for block in (body, before):
+        _sweep(block, live)
+    with_carried(op, carried, handed_on)
 
 
 def _cut(op: Operation, kept: set[int]) -> None:

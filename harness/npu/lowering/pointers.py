@@ -52,7 +52,8 @@ class _Rewriter:
     def run(self, function: Operation) -> None:
         for joins in self.analysis.joins.values():
             for join in joins:
-                self._joins.update({scalar: join for scalar in (join.argument, join.result) if scalar is not None})
+                scalars = (join.argument, join.body, join.result)
+                self._joins.update({scalar: join for scalar in scalars if scalar is not None})
         self.analysis.scalars.joined = self._joined
         for op in list(function.walk()):
             rewrite = _REWRITES.get(op.name)
@@ -73,6 +74,8 @@ class _Rewriter:
             self.demanded[join] = ForwardDeclaredValue(scalar.type)
             if join.argument is not None:
                 join.argument.value = add_argument(join.op.regions[0].blocks[0], scalar.type)
+            if join.body is not None:
+                join.body.value = add_argument(join.op.regions[1].blocks[0], scalar.type)
             join.result.value = self.demanded[join]
         assert scalar.value is not None
         return scalar.value
@@ -94,10 +97,16 @@ class _Rewriter:
         first, second = ([pair[side] for pair in incoming] for side in (0, 1))
         if op.name == "scf.for":
             new = with_more_results(op, types, first, [second])
+        elif op.name == "scf.while":
+            new = with_more_results(op, types, first, [[self._argument(join) for join in joins], second])
         else:
             new = with_more_results(op, types, [], [first, second])
         for join, result in zip(joins, new.results[len(new.results) - len(joins) :], strict=True):
             self.demanded[join].replace_all_uses_with(result)
+
+    def _argument(self, join: Join) -> SSAValue:
+        assert join.argument is not None
+        return self.placed(join.argument)
 
     # --- accesses ---------------------------------------------------------------------------------------------------
 

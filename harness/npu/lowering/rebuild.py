@@ -41,6 +41,21 @@ def with_results(op: Operation, kept: Sequence[int]) -> Operation:
     return _instead(op, new, {place: results[position] for place, position in enumerate(kept)})
 
 
+def with_carried(op: Operation, carried: Sequence[int], handed_on: Sequence[int]) -> Operation:
+    """In place of `op`, an scf.while with only these of the values that go round and of those that its condition hands
+    on, as its terminators are already. Nobody may use the others."""
+    if len(carried) == len(op.operands) and len(handed_on) == len(op.results):
+        return op
+    for region, kept in zip(op.regions, (carried, handed_on), strict=True):
+        block = region.blocks[0]
+        for argument in reversed(block.args):
+            if argument.index not in kept:
+                block.erase_arg(argument)
+    results = list(op.results)
+    new = _around(op, [op.operands[at] for at in carried], [results[at].type for at in handed_on])
+    return _instead(op, new, {place: results[at] for place, at in enumerate(handed_on)})
+
+
 def _keep_arguments(op: Operation, block: Block, kept: Sequence[int]) -> None:
     last = _end_of(block)
     last.operands = [last.operands[position] for position in kept]
