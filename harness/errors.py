@@ -158,6 +158,10 @@ class LoweringFault(HarnessError):
     """A machine program does something else than the IR it was lowered from."""
 
 
+class Diverged(HarnessError):
+    """A buffer of a model is not what it should be: the model ends there."""
+
+
 class NotSimulated(HarnessError):
     """Part of the case ran on the host instead of the simulator, so the run proves nothing."""
 

@@ -4,12 +4,13 @@ still hold the same when they are read and when they die."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from harness.cases.evidence import BufferEvidence, Finding
+from harness.errors import Diverged
 from harness.goldens import Operation
 from harness.models.capture import Capture
 from harness.models.differential import Differential
@@ -17,40 +18,13 @@ from harness.models.evaluation import GoldenPlan, plan_goldens, terms_of
 from harness.models.graph_run import GraphRun
 from harness.models.judge import Claim, Judged, judge
 from harness.models.plan import Kernel, Output, place_of
+from harness.models.report import KernelReport, mismatch_line
 from harness.models.tensors import buffer_of, content_of, digest, fill_with_poison
-from harness.npu.session import LaunchRecord, Session
+from harness.npu.session import Session
 from harness.targets.operation import operation_of
 
 if TYPE_CHECKING:
     import torch
-
-
-class Diverged(Exception):
-    """Ends a run at its first buffer that is wrong."""
-
-
-@dataclass
-class KernelReport:
-    """One step of a model, for the progress line and for whoever asks what happened.
-
-    number    of the launch, from 1, over the whole run
-    launches  what ran on the simulated NPU; empty for a step without code of its own
-    buffers   what it finished, compared or not
-    reads     and whether what it read was right: "right", "wrong" or "not compared"
-    """
-
-    number: int
-    graph: str
-    kernel: Kernel
-    launches: Sequence[LaunchRecord]
-    buffers: list[BufferEvidence] = field(default_factory=list)
-    reads: dict[str, str] = field(default_factory=dict)
-    worst: float = 0.0
-    seconds: float = 0.0
-
-    @property
-    def name(self) -> str:
-        return self.launches[0].kernel if self.launches else self.kernel.extern or "nothing to launch"
 
 
 @dataclass
@@ -121,8 +95,9 @@ class Checker:
             self._check_unchanged(run, only_read, f"kernel {kernel}, which only reads it, has run")
         if self.progress is not None:
             self.progress(report)
-        if not self.keep_going and any(one.mismatch for one in report.buffers):
-            raise Diverged
+        wrong = next((one for one in report.buffers if one.mismatch), None)
+        if wrong is not None and not self.keep_going:
+            raise Diverged(mismatch_line(report, wrong), report.place_of(wrong))
 
     def free(self, graph: int, buffers: Mapping[str, Any]) -> None:
         """What dies must hold what it was compared with."""
@@ -210,7 +185,7 @@ class Checker:
             run.state[name] = "wrong"
             run.digests.pop(name)
             if not self.keep_going:
-                raise Diverged
+                raise Diverged(what)
 
     @contextmanager
     def _clock(self) -> Iterator[None]:

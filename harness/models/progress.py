@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from harness.cases.evidence import BufferEvidence, ModelEvidence
-from harness.models.checking import KernelReport
-from harness.models.plan import place_of
+from harness.cases.evidence import ModelEvidence
+from harness.models.report import KernelReport, mismatch_line
 
 _NAME = 56
 
@@ -26,23 +25,6 @@ def kernel_line(report: KernelReport) -> str:
 def _wrong(report: KernelReport) -> str:
     wrong = [one for one in report.buffers if one.mismatch]
     return "".join(f"\n     {mismatch_line(report, one)}" for one in wrong)
-
-
-def mismatch_line(report: KernelReport, buffer: BufferEvidence) -> str:
-    """One buffer that differs: where, how, from which node and line, and whether what its kernel read was right."""
-    mismatch = buffer.mismatch
-    assert mismatch is not None
-    output = next(one for one in report.kernel.outputs if f"{report.graph}/{one.name}" == buffer.name)
-    node = f", node {output.node.name}" if output.node is not None else ""
-    place = place_of(output.node)
-    line = f" at {place}" if place else ""
-    others = [name for name, state in report.reads.items() if state != "right"]
-    inputs = f"what it reads was wrong already: {', '.join(others)}" if others else "everything it reads was right"
-    return (
-        f"{buffer.name} differs from its golden{node}{line}: {mismatch.wrong} of {mismatch.total} elements"
-        f" ({mismatch.error_shape}), first at {list(mismatch.first_index)}: got {mismatch.got}, want {mismatch.want};"
-        f" {inputs}"
-    )
 
 
 def facts(model: ModelEvidence, launches: int) -> list[str]:

@@ -9,12 +9,13 @@ from typing import Any
 
 from harness.cases.evidence import BufferEvidence, Finding, ModelEvidence
 from harness.cases.model_case import ModelCase
-from harness.errors import HarnessError, NotSimulated
+from harness.errors import Diverged, HarnessError, NotSimulated
 from harness.models.capture import Capture
-from harness.models.checking import Checker, Diverged, KernelReport
+from harness.models.checking import Checker
 from harness.models.evaluation import is_random
 from harness.models.inductor import npu_inductor
 from harness.models.references import Subject, references_of
+from harness.models.report import KernelReport
 from harness.models.watch import use_watch
 from harness.npu.session import Session, use_session
 

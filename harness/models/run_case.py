@@ -12,8 +12,8 @@ from harness.cases.kernel_case import CaseInstance
 from harness.cases.options import RunOptions
 from harness.errors import CaseError, UsageError
 from harness.executor.api import ExecutorOptions
-from harness.models.checking import KernelReport
 from harness.models.progress import kernel_line
+from harness.models.report import KernelReport
 from harness.models.run import ModelRun, run_model
 from harness.npu.session import Session
 from harness.targets.failures import Context, failure_of
@@ -90,6 +90,7 @@ class _Run:
         self._enter("collect")
         session = Session(
             options=ExecutorOptions(checks=self.options.checks, threads=self.options.threads),
+            enter_stage=self._enter,
             emit=self.lines.extend,
             check_lowering=self.options.check_lowering,
             timing=self.options.timing,

@@ -12,8 +12,9 @@ import torch
 from torch import nn
 
 from harness.cases import ModelCase
+from harness.errors import Diverged
 from harness.models.capture import Capture
-from harness.models.checking import Checker, Diverged
+from harness.models.checking import Checker
 from harness.models.inductor import npu_inductor
 from harness.models.run import ModelRun, compiled, run_model
 from harness.models.watch import use_watch

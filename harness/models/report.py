@@ -1,0 +1,60 @@
+"""What one step of a model came to, and in words what is wrong with a buffer of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from harness.cases.evidence import BufferEvidence
+from harness.cases.location import SourceLocation
+from harness.models.plan import Kernel, Output, place_of
+from harness.npu.session import LaunchRecord
+
+
+@dataclass
+class KernelReport:
+    """One step of a model, for the progress line and for whoever asks what happened.
+
+    number    of the launch, from 1, over the whole run
+    launches  what ran on the simulated NPU; empty for a step without code of its own
+    buffers   what it finished, compared or not
+    reads     and whether what it read was right: "right", "wrong" or "not compared"
+    """
+
+    number: int
+    graph: str
+    kernel: Kernel
+    launches: Sequence[LaunchRecord]
+    buffers: list[BufferEvidence] = field(default_factory=list)
+    reads: dict[str, str] = field(default_factory=dict)
+    worst: float = 0.0
+    seconds: float = 0.0
+
+    @property
+    def name(self) -> str:
+        return self.launches[0].kernel if self.launches else self.kernel.extern or "nothing to launch"
+
+    def output_of(self, buffer: BufferEvidence) -> Output:
+        return next(one for one in self.kernel.outputs if f"{self.graph}/{one.name}" == buffer.name)
+
+    def place_of(self, buffer: BufferEvidence) -> SourceLocation | None:
+        """The line of the model that the buffer's node comes from."""
+        return place_of(self.output_of(buffer).node)
+
+
+def mismatch_line(report: KernelReport, buffer: BufferEvidence) -> str:
+    """One buffer that differs: where, how, from which node and line, and whether what its kernel read was right."""
+    mismatch = buffer.mismatch
+    assert mismatch is not None
+    output = report.output_of(buffer)
+    node = f", node {output.node.name}" if output.node is not None else ""
+    place = report.place_of(buffer)
+    line = f" at {place}" if place else ""
+    others = [name for name, state in report.reads.items() if state != "right"]
+    inputs = f"what it reads was wrong already: {', '.join(others)}" if others else "everything it reads was right"
+    return (
+        f"launch {report.number}, {report.name}: {buffer.name} differs from its golden{node}{line}:"
+        f" {mismatch.wrong} of {mismatch.total} elements"
+        f" ({mismatch.error_shape}), first at {list(mismatch.first_index)}: got {mismatch.got}, want {mismatch.want};"
+        f" {inputs}"
+    )
