@@ -46,7 +46,7 @@ class Execution:
 
     def collect(self, path: Path) -> list[CaseSummary]:
         """The cases of a file. Raises CaseError or EnvironmentFailed."""
-        return self._runner(self.settings.targets[0]).collect(path, self.settings.timeout)
+        return self.processes_for(self.settings.targets[0]).collect(path, self.settings.timeout)
 
     def end_collection(self) -> None:
         for runner in self._runners.values():
@@ -82,7 +82,7 @@ class Execution:
 
     def _evidence(self, request: CaseRequest) -> Evidence:
         try:
-            return self._runner(request.target).run(request, self.settings.timeout)
+            return self.processes_for(request.target).run(request, self.settings.timeout)
         except EnvironmentFailed as error:
             failure = Failure("collect", type(error).__name__, error.what, error.where, error.hint)
             return Evidence(request.node_id, request.target, failure=failure)
@@ -94,7 +94,8 @@ class Execution:
             return LIT_RUNNER
         return PIPELINE_RUNNER if is_pipeline(target) else self.runner
 
-    def _runner(self, target: str) -> IsolatedRunner:
+    def processes_for(self, target: str) -> IsolatedRunner:
+        """What runs the target's cases; ended with the run."""
         environment = _environment_of(target)
         key = tuple(sorted(environment.items()))
         if key not in self._runners:

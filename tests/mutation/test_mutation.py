@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from harness.cases.evidence import Verdict
+from harness.collection.cases import EXECUTION
+from harness.collection.settings import DEFAULT_TARGET
 from harness.isolation import IsolatedRunner
 
 from .fault import Fault, FaultNotInjected
@@ -17,10 +19,9 @@ from .run_faults import RunFault, run_faults, without_fault
 
 
 @pytest.fixture(scope="module")
-def runner() -> Iterator[IsolatedRunner]:
-    runner = IsolatedRunner()
-    yield runner
-    runner.close()
+def runner(pytestconfig: pytest.Config) -> IsolatedRunner:
+    """The one that runs this pytest's own cases: another would import torch once more."""
+    return pytestconfig.stash[EXECUTION].processes_for(DEFAULT_TARGET)
 
 
 @pytest.fixture(scope="module")
