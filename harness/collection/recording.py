@@ -12,7 +12,7 @@ import pytest
 from harness.cases.evidence import Verdict
 from harness.collection.cases import VERDICT, KernelItem, failed_file, lost_case
 from harness.collection.execution import LIT_TARGET, RUNNING, TRACES
-from harness.collection.scope import is_whole
+from harness.collection.scope import is_whole, stray_case_files
 from harness.collection.settings import Settings
 from harness.collection.traces import merge_traces
 from harness.errors import HarnessError
@@ -101,6 +101,11 @@ class Recording:
         if self.trouble:
             terminalreporter.section("kernel cases")
             terminalreporter.write_line(f"ERROR: {self.trouble}", red=True)
+        for file in stray_case_files(self.config, self.settings):
+            what = f"{file} declares cases, but lies in no folder of kernel_paths"
+            terminalreporter.write_line(
+                self.settings.relative(f"NOTE: {what}: move it into one, or add its own to the ini option")
+            )
         if self.record is None:
             return
         terminalreporter.section("kernel cases")

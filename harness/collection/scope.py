@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -34,3 +35,14 @@ def wants_cases(config: pytest.Config, settings: Settings) -> bool:
         for path in chosen_paths(config)
         for folder in settings.case_paths
     )
+
+
+def stray_case_files(config: pytest.Config, settings: Settings) -> list[Path]:
+    """The files pytest was pointed at that declare cases, but where nobody looks for any."""
+    files = [path for path in chosen_paths(config) if path.suffix == ".py" and path.is_file()]
+    return [path for path in files if settings.folder_of(path) is None and _declares_cases(path)]
+
+
+def _declares_cases(path: Path) -> bool:
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return re.search(r"^(from|import) harness\b", text, re.MULTILINE) is not None and "@case" in text

@@ -234,6 +234,13 @@ def test_pytests_own_process_imports_no_torch(suite: Suite) -> None:
     assert suite.pytester.runpytest_subprocess("-n0").ret == pytest.ExitCode.OK
 
 
+def test_a_case_file_where_nobody_looks_for_one_is_said(suite: Suite) -> None:
+    suite.add("good.py")
+    (suite.pytester.path / "stray.py").write_text(DEEDS.format(deeds=["pass"]), encoding="ascii")
+    suite.run("-n0", "stray.py").stdout.fnmatch_lines(["NOTE: stray.py declares cases, but lies in no folder of kern*"])
+    suite.run("-n0", "coverage_kernels/good.py").stdout.no_fnmatch_line("NOTE:*")
+
+
 def test_ordinary_tests_are_left_alone(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_plain="def test_one(): pass")
     assert "kernel cases" not in pytester.runpytest_inprocess("-n0").stdout.str()
