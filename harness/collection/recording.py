@@ -102,10 +102,10 @@ class Recording:
             terminalreporter.section("kernel cases")
             terminalreporter.write_line(f"ERROR: {self.trouble}", red=True)
         for file in stray_case_files(self.config, self.settings):
-            what = f"{file} declares cases, but lies in no folder of kernel_paths"
-            terminalreporter.write_line(
-                self.settings.relative(f"NOTE: {what}: move it into one, or add its own to the ini option")
+            note = (
+                f"NOTE: {file} declares cases, but lies in no folder of kernel_paths: move it into one, or add its own"
             )
+            terminalreporter.write_line(self.settings.relative(note))
         if self.record is None:
             return
         terminalreporter.section("kernel cases")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import ast
 from pathlib import Path
 
 import pytest
@@ -44,5 +44,12 @@ def stray_case_files(config: pytest.Config, settings: Settings) -> list[Path]:
 
 
 def _declares_cases(path: Path) -> bool:
-    text = path.read_text(encoding="utf-8", errors="replace")
-    return re.search(r"^(from|import) harness\b", text, re.MULTILINE) is not None and "@case" in text
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return False  # pytest's to say
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    decorators = [
+        ast.unparse(one.func) for node in functions for one in node.decorator_list if isinstance(one, ast.Call)
+    ]
+    return any(name.rpartition(".")[2] == "case" for name in decorators)
