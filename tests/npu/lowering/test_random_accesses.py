@@ -8,10 +8,16 @@ import numpy as np
 from examples import examples, share_of
 from hypothesis import given
 from hypothesis import strategies as st
-from lowering_kit import check, ops_of
+from lowering_kit import check, ops_of, outcome
+from machine_run import roomy, simulated
+
+from harness.ir import parse_module
+from harness.semantics import numpy_dtype
 
 PROGRAMS = 3
 HALF = 4096
+MACHINES = {name: roomy(name) for name in ("tiny", "default")}
+FLOATS, INTEGERS = ("f16", "bf16", "f32", "f64"), ("i8", "i16", "i32", "i64")
 PREDICATES = ("slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge", "eq", "ne")
 
 
@@ -228,3 +234,27 @@ def test_nothing_changes() -> None:
 def test_masks_notice_where_indices_wrap_around(text: str, scalars: tuple[int | bool, ...]) -> None:
     """What parameters of all sizes do to masks."""
     lowered(text, scalars)
+
+
+def of_elements(text: str, element: str) -> str:
+    """The kernel, made for f32, for other elements."""
+    if element in INTEGERS:
+        text = text.replace("dense<7.5>", "dense<7>").replace("arith.addf", "arith.addi")
+        text = text.replace("dense<0.0>", "dense<0>")
+    return text.replace("f32", element)
+
+
+@given(kernels(), numbers, st.sampled_from((*FLOATS, *INTEGERS)), st.sampled_from(sorted(MACHINES)))
+@examples(80)
+def test_the_machine_moves_what_the_executor_does(
+    text: str, scalars: tuple[int | bool, ...], element: str, machine: str
+) -> None:
+    """Elements of every width, through the program's binary: the same bytes, or the same trap."""
+    text, dtype = of_elements(text, element), numpy_dtype(element)
+    x = (np.arange(2 * HALF) % 127).astype(dtype)
+    y = np.full(16 * 8 * PROGRAMS, -1, dtype)
+    arguments = [(x, HALF), y, *scalars]
+    want = outcome(parse_module(text, "k"), arguments, PROGRAMS, "earliest")
+    for copies in ("earliest", "latest"):
+        got = simulated(text, arguments, PROGRAMS, MACHINES[machine], copies)
+        assert got == want, f"differs on {machine} ({copies}):\n{text}"
