@@ -13,7 +13,7 @@ For each kernel the generated code gets, in this order
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -110,9 +110,9 @@ class Capture:
             kernel.data = not kernel.extern
         kernel.outputs = tuple(_outputs(scheduler, pending.nodes))
         kernel.reads = tuple(_reads(scheduler, pending.nodes))
-        reuses = V.graph.wrapper_code.reuses
-        kernel.reused = tuple(reuses[one.name] for one in kernel.outputs if one.name in reuses)
-        kernel.frees = kernel.reused
+        chains = {one.name: tuple(_reused(one.name, V.graph.wrapper_code.reuses)) for one in kernel.outputs}
+        kernel.reuses = {name: chain for name, chain in chains.items() if chain}
+        kernel.frees = tuple(name for chain in chains.values() for name in chain)
         plan.kernels.append(kernel)
         lines: list[Any] = V.graph.wrapper_code.lines
         for at, names in reversed(pending.allocated):
@@ -152,6 +152,13 @@ def _graph_name(lowering: Any, known: list[GraphPlan]) -> str:
 def _named(names: Iterable[str]) -> str:
     """A dict of variables by name, as source."""
     return "{" + ", ".join(f"{name!r}: {name}" for name in names) + "}"
+
+
+def _reused(name: str, reuses: Mapping[str, str]) -> Iterable[str]:
+    """In whose memory a buffer lies, the nearest first."""
+    while name in reuses:
+        name = reuses[name]
+        yield name
 
 
 def _outputs(scheduler: Any, nodes: list[Any]) -> Iterable[Output]:

@@ -3,6 +3,7 @@ still hold the same when they are read and when they die."""
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,11 +21,21 @@ from harness.models.judge import Claim, Judged, judge
 from harness.models.plan import Kernel, Output, place_of
 from harness.models.report import KernelReport, mismatch_line
 from harness.models.tensors import buffer_of, content_of, digest, fill_with_poison
-from harness.npu.session import Session
+from harness.npu.session import LaunchRequest, Session
 from harness.targets.operation import operation_of
 
 if TYPE_CHECKING:
     import torch
+
+
+@dataclass(frozen=True)
+class Launching:
+    """A launch that is about to run; `number` is its step's, from 1, over the whole run."""
+
+    number: int
+    run: GraphRun
+    kernel: Kernel
+    request: LaunchRequest
 
 
 @dataclass
@@ -32,12 +43,14 @@ class Checker:
     """`harness.models.watch.Watch` that compares.
 
     progress  called with each step when it is over
+    on_launch called with each launch when everything is in memory, before it runs
     """
 
     session: Session
     capture: Capture
     keep_going: bool = False
     progress: Callable[[KernelReport], None] | None = None
+    on_launch: Callable[[Launching], None] | None = None
     reports: list[KernelReport] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     without: list[str] = field(default_factory=list)
@@ -50,6 +63,7 @@ class Checker:
     _differential: Differential = field(default_factory=Differential)
     _launches_before: int = 0
     _running: str = ""
+    _current: GraphRun | None = None
 
     @property
     def running(self) -> str:
@@ -66,19 +80,22 @@ class Checker:
     def before(self, graph: int, kernel: int, reads: Mapping[str, Any]) -> None:
         """Makes the goldens that begin with what is in memory now."""
         with self._clock():
-            run = self._runs[graph]
+            self._current = run = self._runs[graph]
+            run.fresh.clear()
             run.variables.update(reads)
             self._running = f"launch {len(self.reports) + 1}, kernel {kernel} of {run.plan.name}"
             self._check_unchanged(run, reads, f"kernel {kernel} of {run.plan.name} reads it")
             run.make_goldens(kernel)
             lacking = any(run.is_uncertain((kernel, one.name)) for one in run.plan.kernels[kernel].outputs)
-            self.session.before_launch = self._differential.before_launch if lacking else None
+            self.session.before_launch = functools.partial(self._before_launch, run, run.plan.kernels[kernel], lacking)
             self._launches_before = len(self.session.launches)
 
     def fresh(self, buffers: Mapping[str, Any]) -> None:
         with self._clock():
             for tensor in buffers.values():
                 fill_with_poison(tensor)
+            if self._current is not None:
+                self._current.fresh.update(buffers)
 
     def after(self, graph: int, kernel: int, outputs: Mapping[str, Any]) -> None:
         """Compares what the kernel has finished. Raises Diverged at a buffer that is wrong, unless told to go on."""
@@ -106,6 +123,12 @@ class Checker:
             self._check_unchanged(run, buffers, "it dies")
             for name in buffers:
                 run.forget(name)
+
+    def _before_launch(self, run: GraphRun, kernel: Kernel, lacking: bool, request: LaunchRequest) -> None:
+        if self.on_launch is not None:
+            self.on_launch(Launching(len(self.reports) + 1, run, kernel, request))
+        if lacking:
+            self._differential.before_launch(request)
 
     def _report(self, run: GraphRun, kernel: Kernel) -> KernelReport:
         launches = self.session.launches[self._launches_before :]

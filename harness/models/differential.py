@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +14,7 @@ if TYPE_CHECKING:
     import torch
 
     from harness.npu.loader import LoadedKernel
-
-Grid = tuple[int, int, int]
+    from harness.npu.session import LaunchRequest
 
 
 @dataclass
@@ -29,17 +27,18 @@ class Differential:
     copies: list[Allocation] = field(default_factory=list)
     _plans: dict[tuple[str, str], Any] = field(default_factory=dict)
 
-    def before_launch(self, kernel: LoadedKernel, grid: Grid, arguments: Sequence[Argument], memory: Memory) -> None:
-        """Runs the launch over a copy of `memory`. Raises what the executor raises."""
+    def before_launch(self, request: LaunchRequest) -> None:
+        """Runs the launch over a copy of memory. Raises what the executor raises."""
         from harness.executor import launch
 
+        kernel = request.kernel
         if kernel.machine is None:
             return
-        copies = {id(one): replace(one, bytes=one.bytes.copy()) for one in memory.allocations}
+        copies = {id(one): replace(one, bytes=one.bytes.copy()) for one in request.memory.allocations}
         own = Memory()
         for copy in copies.values():
             own.add(copy)
-        launch(self._plan(kernel), grid, [_moved(argument, copies) for argument in arguments], own)
+        launch(self._plan(kernel), request.grid, [_moved(one, copies) for one in request.arguments], own)
         self.copies = list(copies.values())
 
     def content_of(self, tensor: torch.Tensor) -> np.ndarray | None:

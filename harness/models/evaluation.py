@@ -245,11 +245,11 @@ def _computed(
 
     arguments: Any = map_aggregate(step.args, argument)
     keywords: Any = map_aggregate(step.kwargs, argument)
-    compute = _OWN.get(_name_of(step), step.target)
+    compute = _OWN.get(name_of(step), step.target)
     return map_aggregate(compute(*arguments, **keywords), lambda value: _promoted(value, dtype))
 
 
-def _name_of(step: torch.fx.Node) -> str:
+def name_of(step: torch.fx.Node) -> str:
     """Of an op of torch its name with the overload, of one of Inductor's own functions its name."""
     return getattr(step.target, "__name__", "") if isfunction(step.target) else str(step.target)
 
@@ -294,7 +294,7 @@ _SCATTERS = ("index_put", "scatter", "index_add", "embedding_dense_backward", "p
 
 
 def _terms(step: torch.fx.Node) -> int:
-    name = _name_of(step)
+    name = name_of(step)
     shapes = list(_shapes(step))
     if name == "mm_plus_mm":
         return max(1, 2 * shapes[0][-1])

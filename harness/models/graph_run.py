@@ -41,6 +41,7 @@ class GraphRun:
     failed     why torch could not compute a golden
     state      of each variable that a kernel wrote: "right", "wrong", "not compared"
     digests    of what was compared
+    fresh      what has been allocated for the kernel that runs next
     """
 
     plan: GraphPlan
@@ -50,6 +51,7 @@ class GraphRun:
     failed: dict[Key, str] = field(default_factory=dict)
     state: dict[str, str] = field(default_factory=dict)
     digests: dict[str, int] = field(default_factory=dict)
+    fresh: dict[str, torch.Tensor] = field(default_factory=dict)
 
     def make_goldens(self, kernel: int) -> None:
         """Computes what begins with what is in memory before this kernel."""
@@ -74,7 +76,17 @@ class GraphRun:
     def only_read(self, kernel: Kernel) -> list[str]:
         """Those of them whose memory none of its outputs takes over."""
         written = {one.variable for one in kernel.outputs}
-        return [name for name in self.tensors(kernel) if name not in written and name not in kernel.reused]
+        taken = written | {name for chain in kernel.reuses.values() for name in chain}
+        return [name for name in self.tensors(kernel) if name not in taken]
+
+    def output_tensors(self, kernel: Kernel) -> dict[str, torch.Tensor]:
+        """Where it will write its outputs, by their names; to be asked when they are allocated, before it runs."""
+        found: dict[str, torch.Tensor] = {}
+        for output in kernel.outputs:
+            names = (output.name, *kernel.reuses.get(output.name, ()), output.variable)
+            known = [where[name] for name in names for where in (self.fresh, self.variables) if name in where]
+            found.update({output.name: known[0]} if known else {})
+        return found
 
     def forget(self, name: str) -> None:
         for known in (self.variables, self.state, self.digests):

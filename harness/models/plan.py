@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,8 @@ class Kernel:
 
     number   from 0, in the order in which the graph runs
     reads    buffers and graph inputs that it reads, as the generated code calls them
-    frees    variables whose values nobody reads any more; `reused` are those in whose memory it writes its outputs
+    frees    variables whose values nobody reads any more
+    reuses   by output, the variables in whose memory it lies: of the one before, of the one before that, ...
     extern   what runs on the host instead, or ""; `reason` says why
     data     what it makes is no value of the model, but what the host gives it: seeds of random numbers
     """
@@ -45,7 +47,7 @@ class Kernel:
     reads: tuple[str, ...] = ()
     outputs: tuple[Output, ...] = ()
     frees: tuple[str, ...] = ()
-    reused: tuple[str, ...] = ()
+    reuses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     launches: bool = True
     extern: str = ""
     reason: str = ""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from harness.executor.api import Argument, LaunchResult
 from harness.executor.memory import Memory
 from harness.npu.arguments import bind_arguments
-from harness.npu.session import LaunchRecord, Session, Untimed, current_session
+from harness.npu.session import LaunchRecord, LaunchRequest, Session, Untimed, current_session
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -61,7 +61,7 @@ class LoadedKernel:
         if session.keep_ir is not None:
             session.keep_ir("simulate", self._shown)
         if session.before_launch is not None:
-            session.before_launch(self, grid, arguments, memory)
+            session.before_launch(LaunchRequest(self, grid, signature, values, arguments, memory))
         if session.check_lowering:
             self._check_lowering(session, grid, arguments, memory)
         started = time.perf_counter()

@@ -7,11 +7,11 @@ script has no session and gets the defaults.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -46,6 +46,22 @@ class LaunchRecord:
     timing: Timing | Untimed | None = None
 
 
+@dataclass(frozen=True)
+class LaunchRequest:
+    """One launch that is about to run.
+
+    signature, values  types and values of the kernel's Python parameters by name and in order, constexprs included
+    arguments, memory  what the compiled function is given
+    """
+
+    kernel: LoadedKernel
+    grid: tuple[int, int, int]
+    signature: Mapping[str, Any]
+    values: Sequence[Any]
+    arguments: Sequence[Argument]
+    memory: Memory
+
+
 def _ignore(stage: str) -> None:
     """Nobody asked to hear about stages."""
 
@@ -63,7 +79,7 @@ class Session:
     keep_ir   called with a stage and what gives the text of what it is given; None where nobody wants it
     transform called with the text of a program that is about to run; what it returns runs instead. For
               questions about the harness ("would this miscompile be seen?"); None runs what was compiled
-    before_launch  called with the kernel, grid, arguments and memory of a launch that is about to run
+    before_launch  called with a launch that is about to run
     emit      receives the lines of `tl.device_print` of one launch
     values    whether launches compute anything; False leaves memory as it is
     timing    whether launches on a machine are timed; `events` keeps what a trace shows
@@ -77,7 +93,7 @@ class Session:
     enter_stage: Callable[[str], None] = _ignore
     keep_ir: Callable[[str, Callable[[], str]], None] | None = None
     transform: Callable[[str], str] | None = None
-    before_launch: Callable[[LoadedKernel, tuple[int, int, int], Sequence[Argument], Memory], None] | None = None
+    before_launch: Callable[[LaunchRequest], None] | None = None
     emit: Callable[[list[str]], None] = _print_lines
     values: bool = True
     timing: bool = False

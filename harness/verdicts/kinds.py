@@ -33,6 +33,7 @@ _BY_KIND: dict[str, str] = {
     "IllegalInstruction": "lowering",
     "ScratchpadFault": "lowering",
     "NotSimulated": "not-simulated",
+    "Diverged": "wrong-values",
     "Timeout": "timeout",
     "OutOfMemory": "out-of-memory",
     "OutOfMemoryError": "out-of-memory",

@@ -130,3 +130,15 @@ def test_a_graph_for_any_size():
     )
     assert_clean(outcome)
     assert len(outcome.checker.capture.graphs) == 1
+
+
+def test_memory_that_is_taken_over_twice_within_a_kernel():
+    """Its first owner is only read, as far as the kernel's own buffers tell."""
+
+    def masked(query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        scores = torch.bmm(query, key.transpose(1, 2))
+        return torch.bmm(scores.masked_fill(mask, -torch.inf).softmax(-1), key)
+
+    torch.manual_seed(0)
+    mask = torch.ones(8, 8, dtype=torch.bool).triu(1)
+    assert_clean(run(masked, torch.randn(2, 8, 16), torch.randn(2, 8, 16), mask, arch="default"))
