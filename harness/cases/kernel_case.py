@@ -180,6 +180,10 @@ def case(
     may be anything; numbers, strings, tuples and dtypes give readable ids. Without a value there is no case, which
     the run says.
     """
+    if inspect.isfunction(marks):
+        # As it stands the function would be no case, and nobody would notice that it never runs.
+        where = SourceLocation(inspect.getfile(marks), marks.__code__.co_firstlineno)
+        raise CaseError(f"case {marks.__name__} is declared by @case without parentheses", where, "write @case()")
     needs = (needs,) if isinstance(needs, str) else tuple(needs)
 
     def decorate(build: Callable[..., KernelCase | ModelCase]) -> CaseTemplate:

@@ -9,7 +9,9 @@ import pytest
 
 from harness.cases.evidence import Failure, Verdict
 from harness.cases.loading import load_templates
+from harness.cases.location import SourceLocation
 from harness.cases.options import RunOptions
+from harness.errors import CaseError
 from harness.targets import run_case
 from harness.verdicts import classify
 
@@ -161,3 +163,13 @@ def test_what_a_launch_can_have_is_let_through(tmp_path: Path, old: str, new: st
     (instance,) = template.instances()
     evidence = run_case(instance, "cases.py::copy[npu]", "npu", RunOptions(), lambda stage: None)
     assert classify(evidence).outcome == "pass", evidence.failure
+
+
+def test_a_case_without_parentheses_is_told_and_not_lost(tmp_path: Path) -> None:
+    """`@case` alone calls it with the function for its marks."""
+    file = tmp_path / "bare.py"
+    file.write_text(CASE.replace("@case()\n", "@case(n=[1])\ndef other(n): ...\n\n\n@case\n"))
+    line = file.read_text().splitlines().index("@case") + 1
+    with pytest.raises(CaseError, match=r"case copy is declared by @case without parentheses.*@case\(\)") as told:
+        load_templates(file)
+    assert told.value.where == SourceLocation(str(file), line)
