@@ -10,10 +10,10 @@ import sys
 from collections.abc import Sequence
 
 from harness import __version__
-from harness.commands import allowlist, bisect, coverage, machine, matrix, model, new, nightly, opt, report
+from harness.commands import allowlist, bisect, coverage, extract, machine, matrix, model, new, nightly, opt, report
 from harness.errors import HarnessError
 
-_COMMANDS = (report, allowlist, new, nightly, coverage, opt, bisect, matrix, machine, model)
+_COMMANDS = (report, allowlist, new, nightly, coverage, opt, bisect, matrix, machine, model, extract)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -31,15 +31,16 @@ def run(options: argparse.Namespace) -> int:
     """0 when the model passes, 1 when it does not. Raises UsageError where nothing has the name."""
     # Importing Inductor would start a pool of compiling processes.
     os.environ["TORCH_WARM_POOL"] = "0"
-    instances = _instances(options.model)
+    _, instances = model_instances(options.model)
     return max(_run(one, options) for one in instances)
 
 
-def _instances(model: str) -> list[CaseInstance]:
-    """By node id, or by the name of a case in a file of the models' folder; of several sizes the tiny ones."""
+def model_instances(model: str) -> tuple[Path, list[CaseInstance]]:
+    """The file and its cases: by node id, or by the name of a case in the models' folder; of several sizes the tiny
+    ones. Raises UsageError where there is none."""
     file, separator, wanted = model.partition("::")
     if separator or file.endswith(".py"):
-        return chosen_instances(Path(file), wanted)
+        return Path(file), chosen_instances(Path(file), wanted)
     name = model.partition("[")[0]
     folder = Path(DEFAULT_MODEL_FOLDER)
     files = [path for path in sorted(folder.rglob("*.py")) if is_case_file(path)]
@@ -49,8 +50,8 @@ def _instances(model: str) -> list[CaseInstance]:
         raise UsageError(f"no model is called {name!r}", hint=f"in {folder}/: {known}")
     instances = chosen_instances(holding[0], model)
     if "[" in model:
-        return instances
-    return [one for one in instances if one.chosen.get("size", "tiny") == "tiny"] or instances
+        return holding[0], instances
+    return holding[0], [one for one in instances if one.chosen.get("size", "tiny") == "tiny"] or instances
 
 
 def _text(path: Path) -> str:

@@ -158,6 +158,7 @@ class Checker:
             report.buffers.append(BufferEvidence(name, buffer.dtype.name, buffer.shape, "out", False, judged))
         else:
             report.buffers.append(judged.evidence)
+            report.tolerances += [judged.tolerance] if judged.tolerance is not None else []
             report.worst = max(report.worst, judged.relative)
             self.worst = max(self.worst, (judged.relative, name))
             run.state[output.variable] = "wrong" if judged.evidence.mismatch else "right"
@@ -174,7 +175,9 @@ class Checker:
         why = run.goldens.missing.get(key) or run.failed.get(key, "")
         for made in run.made.pop(key, []):
             golden = made.value.reshape(tensor.shape) if made.golden.guess else made.value
-            claim = Claim(name, "out", golden, operation, terms_of(made.golden.steps), made.exact, made.again)
+            terms = terms_of(made.golden.steps)
+            precisions = made.precisions
+            claim = Claim(name, "out", golden, operation, terms, made.exact, made.again, precisions)
             judged = judge(claim, buffer, got)
             if made.golden.guess and judged.evidence.mismatch:
                 why = f"{output.why}, and it is not {made.golden.node.name}"

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.cases.dtypes import dtype_of
+from harness.cases.tolerance import Tolerance
 from harness.errors import UsageError
 from harness.models.checking import Launching
 from harness.models.evaluation import Golden, name_of, terms_of
@@ -48,7 +49,6 @@ class Extraction:
     text: str = ""
     name: str = ""
     number: int = 0
-    _taken: list[str] = field(default_factory=list)
 
     def __call__(self, launching: Launching) -> None:
         kernel = launching.request.kernel.name
@@ -56,6 +56,12 @@ class Extraction:
             return
         self.name, self.number = kernel, launching.number
         self.text = case_text(launching, self.origin)
+
+    def widened(self, tolerance: Tolerance) -> str:
+        """The text with a tolerance that was measured in the model."""
+        line = f"        tolerance=Tolerance({tolerance.reason!r}, absolute={tolerance.absolute!r}),\n"
+        text = self.text.replace("        reference=reference,\n", f"        reference=reference,\n{line}")
+        return text.replace("Normal, Uniform,", "Normal, Tolerance, Uniform,")
 
 
 def case_text(launching: Launching, origin: str) -> str:

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from harness.models.evaluation import Golden, GoldenPlan, Values, evaluate, leaves_of
+from harness.models.judge import FLOAT32, OWN
 from harness.models.plan import GraphPlan, Kernel
 
 if TYPE_CHECKING:
     import torch
+    import torch.fx
 
 Key = tuple[int, str]  # kernel, and its output's name
-Again = Callable[[int | None], "torch.Tensor"]
+Again = Callable[[int | str], "torch.Tensor"]
 
 # By how much leaves are moved: four units in the last place of float32.
 _MOVED = 2.0**-22
@@ -24,14 +26,21 @@ class Made:
     """The golden of one output.
 
     exact   it was computed in the model's own dtypes, since torch cannot in float64
-    again   computes it in float32 instead, or, given a seed, in float64 from leaves that are moved a little; None where
-            it was made in the model's own dtypes
+    again   computes it in one of `precisions` instead, or, given a seed, in float64 from leaves that are moved a
+            little; None where it was made in the model's own dtypes
     """
 
     golden: Golden
     value: torch.Tensor
     exact: bool
     again: Again | None
+
+    @property
+    def precisions(self) -> tuple[str, ...]:
+        """In which torch's error says something: its own dtypes only where they are narrower than float32."""
+        if self.again is None:
+            return ()
+        return (FLOAT32, OWN) if any(map(_is_half, self.golden.steps)) else (FLOAT32,)
 
 
 @dataclass
@@ -115,12 +124,15 @@ class GraphRun:
         """From the same leaves, which float64 holds as they are: memory may have changed by the time it is called."""
         own = {node: leaves[node] for node in golden.leaves}
 
-        def again(seed: int | None) -> torch.Tensor:
+        def again(how: int | str) -> torch.Tensor:
             import torch
 
-            if seed is None:
+            if how == FLOAT32:
                 return self._evaluated([golden], own, torch.float32)[golden.node]
-            generator = torch.Generator().manual_seed(seed)
+            if how == OWN:
+                narrow = {node: _as_in_graph(node, value) for node, value in own.items()}
+                return self._evaluated([golden], narrow, None)[golden.node]
+            generator = torch.Generator().manual_seed(int(how))
             moved = {node: _moved(value, generator) for node, value in own.items()}
             return self._evaluated([golden], moved, torch.float64)[golden.node]
 
@@ -128,6 +140,20 @@ class GraphRun:
 
     def _evaluated(self, goldens: Sequence[Golden], leaves: Values, dtype: torch.dtype | None) -> Values:
         return evaluate(goldens, leaves, self.variables.__getitem__, self.plan.module, dtype)
+
+
+def _is_half(node: torch.fx.Node) -> bool:
+    import torch
+
+    return getattr(node.meta.get("val"), "dtype", None) in (torch.bfloat16, torch.float16)
+
+
+def _as_in_graph(node: torch.fx.Node, value: Any) -> Any:
+    """A float in the dtype that the graph has for it."""
+    import torch
+
+    is_float = isinstance(value, torch.Tensor) and value.is_floating_point()
+    return value.to(node.meta["val"].dtype) if is_float else value
 
 
 def _moved(value: Any, generator: torch.Generator) -> Any:

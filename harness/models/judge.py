@@ -4,6 +4,8 @@ The tolerance is the documented one (docs/goldens.md), for the number of terms t
 of many ops can be worse conditioned than the formula knows (a mean is subtracted, gradients cancel): only where the
 documented tolerance does not hold, the same nodes are computed in float32 too, by torch, and four times the largest
 error of that is allowed, which the evidence says. Values that torch computes with such an error say nothing more.
+Where the nodes in between are of half precision, which kernels round some of them to and others not, the same holds
+for the error of the nodes in their own dtypes.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from harness.goldens.tolerance import allowance
 if TYPE_CHECKING:
     import torch
 
+FLOAT32, OWN = "float32", "own"
 _TIMES = 4.0
 
 # Runs with inputs moved, and the share of the elements that may hang on it.
@@ -38,10 +41,13 @@ _MOST = {"fp64": 1e-6, "fp32": 1e-3, "fp16": 0.05, "bf16": 0.2}
 
 @dataclass(frozen=True)
 class Judged:
-    """relative  the largest error, relative to the largest magnitude of the golden"""
+    """relative   the largest error, relative to the largest magnitude of the golden
+    tolerance  the measured one, where the documented one does not hold
+    """
 
     evidence: BufferEvidence
     relative: float
+    tolerance: Tolerance | None = None
 
 
 @dataclass(frozen=True)
@@ -52,8 +58,8 @@ class Claim:
     exact     golden was computed in the model's own dtypes
     terms     added into one element
     scale     the largest magnitude around, where `again` is a run of its own, which might be of something else; else 0
-    again     computes the same golden in float32, or, given a seed, from inputs that are moved a little; called only
-              when it is needed
+    again     computes the same golden in one of `precisions` ("float32", or "own": as the graph has it), or, given a
+              seed, from inputs that are moved a little; called only when it is needed
     """
 
     name: str
@@ -62,7 +68,8 @@ class Claim:
     operation: Operation
     terms: int = 1
     exact: bool = False
-    again: Callable[[int | None], torch.Tensor] | None = None
+    again: Callable[[int | str], torch.Tensor] | None = None
+    precisions: tuple[str, ...] = ()
     tolerance: Tolerance | None = None
     scale: float = 0.0
 
@@ -71,13 +78,15 @@ def judge(claim: Claim, buffer: Buffer, got: np.ndarray) -> Judged:
     """Compares `got`, in the buffer's shape and dtype, with what is claimed."""
     want = rounded(claim.golden, buffer.dtype)
     evidence = _compared(claim, buffer, got, want, claim.tolerance)
-    if evidence.mismatch and claim.again is not None and buffer.dtype.is_float and claim.tolerance is None:
-        measured = _measured(claim, buffer.dtype)
-        if measured is not None:
+    measured = None
+    for precision in claim.precisions if buffer.dtype.is_float and claim.tolerance is None else ():
+        tolerance = _measured(claim, buffer.dtype, precision) if evidence.mismatch else None
+        if tolerance is not None:
+            measured = tolerance
             evidence = _compared(claim, buffer, got, want, measured)
     if evidence.mismatch and claim.again is not None and not buffer.dtype.is_float:
         evidence = _with_undecided(claim, buffer, got, want, evidence)
-    return Judged(evidence, _relative(evidence, want, buffer))
+    return Judged(evidence, _relative(evidence, want, buffer), measured)
 
 
 def _compared(
@@ -95,8 +104,8 @@ def _with_undecided(
     """The comparison without the elements that hang on the last bit of a float; as it was where they are many."""
     assert claim.again is not None
     undecided = np.zeros(want.shape, dtype=bool)
-    for seed in (None, *range(_DRAWS)):
-        undecided |= rounded(claim.again(seed), buffer.dtype) != want
+    for how in (*claim.precisions, *range(_DRAWS)):
+        undecided |= rounded(claim.again(how), buffer.dtype) != want
     count = int(undecided.sum())
     if not count or count > max(1, int(_FEW * want.size)):
         return evidence
@@ -104,13 +113,14 @@ def _with_undecided(
     return replace(decided, tolerance=f"exact, {count} undecided in float32")
 
 
-def _measured(claim: Claim, dtype: DType) -> Tolerance | None:
-    """From how far torch's own float32 is off."""
+def _measured(claim: Claim, dtype: DType, precision: str) -> Tolerance | None:
+    """From how far torch itself is off in that precision."""
     assert claim.again is not None
-    error = _largest_difference(to_numpy(claim.golden.double()), to_numpy(claim.again(None).double()))
+    error = _largest_difference(to_numpy(claim.golden.double()), to_numpy(claim.again(precision).double()))
     if not 0 < error < (_MOST[dtype.name] * claim.scale if claim.scale else np.inf):
         return None
-    return Tolerance(f"{_TIMES:g} times the error of the same nodes in float32 by torch", absolute=_TIMES * error)
+    dtypes = "float32" if precision == FLOAT32 else "their own dtypes"
+    return Tolerance(f"{_TIMES:g} times the error of the same nodes in {dtypes} by torch", absolute=_TIMES * error)
 
 
 def _largest_difference(left: np.ndarray, right: np.ndarray) -> float:

@@ -13,7 +13,7 @@ from harness.cases.dtypes import as_dtype
 from harness.cases.evidence import BufferEvidence
 from harness.cases.model_case import ModelCase
 from harness.goldens import Operation
-from harness.models.judge import Claim, judge, largest_finite
+from harness.models.judge import OWN, Claim, judge, largest_finite
 from harness.models.tensors import buffer_of, content_of
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ class References:
             "out",
             self.results[name],
             Operation("transcendental"),
-            again=lambda seed: self.own[name],
+            again=lambda how: self.own[name],
+            precisions=(OWN,),
             tolerance=case.tolerance,
             scale=max(largest_finite(np.abs(content_of(one))) for one in self.results.values()),
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from harness.cases.evidence import BufferEvidence
 from harness.cases.location import SourceLocation
+from harness.cases.tolerance import Tolerance
 from harness.models.plan import Kernel, Output, place_of
 from harness.npu.session import LaunchRecord
 
@@ -18,6 +19,7 @@ class KernelReport:
     number    of the launch, from 1, over the whole run
     launches  what ran on the simulated NPU; empty for a step without code of its own
     buffers   what it finished, compared or not
+    tolerances  measured ones, of buffers for which the documented tolerance does not hold
     reads     and whether what it read was right: "right", "wrong" or "not compared"
     """
 
@@ -27,6 +29,7 @@ class KernelReport:
     launches: Sequence[LaunchRecord]
     buffers: list[BufferEvidence] = field(default_factory=list)
     reads: dict[str, str] = field(default_factory=dict)
+    tolerances: list[Tolerance] = field(default_factory=list)
     worst: float = 0.0
     seconds: float = 0.0
 

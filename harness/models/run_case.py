@@ -12,6 +12,7 @@ from harness.cases.kernel_case import CaseInstance
 from harness.cases.options import RunOptions
 from harness.errors import CaseError, UsageError
 from harness.executor.api import ExecutorOptions
+from harness.models.checking import Launching
 from harness.models.progress import kernel_line
 from harness.models.report import KernelReport
 from harness.models.run import ModelRun, run_model
@@ -46,13 +47,16 @@ def run_model_case(
     *,
     progress: Callable[[KernelReport], None] | None = None,
     keep_going: bool = False,
+    on_launch: Callable[[Launching], None] | None = None,
+    transform: Callable[[str], str] | None = None,
 ) -> Evidence:
-    """`run_case`, for whoever wants to hear of each kernel or to go on after a buffer that differs."""
+    """`run_case`, for whoever wants to hear of each kernel and launch, or to go on after a buffer that differs.
+    `transform` changes the IR of each program on its way to the executor: see `harness.npu.session`."""
     if target not in _ARCHITECTURES:
         raise UsageError(f"models run on {' and '.join(_ARCHITECTURES)}, not on {target}")
     with stderr_log() as log:
         run = _Run(instance, target, options, Evidence(node_id, target), enter_stage or _ignore, log)
-        return run.run(progress, keep_going)
+        return run.run(progress, keep_going, on_launch, transform)
 
 
 def warm_up() -> None:
@@ -86,7 +90,13 @@ class _Run:
     stage_began: float = 0.0
     lines: list[str] = field(default_factory=list)
 
-    def run(self, progress: Callable[[KernelReport], None] | None, keep_going: bool) -> Evidence:
+    def run(
+        self,
+        progress: Callable[[KernelReport], None] | None,
+        keep_going: bool,
+        on_launch: Callable[[Launching], None] | None,
+        transform: Callable[[str], str] | None,
+    ) -> Evidence:
         self._enter("collect")
         session = Session(
             options=ExecutorOptions(checks=self.options.checks, threads=self.options.threads),
@@ -95,8 +105,10 @@ class _Run:
             check_lowering=self.options.check_lowering,
             timing=self.options.timing,
             benchmark_runs=1,
+            transform=transform,
         )
         run = ModelRun.of(session, keep_going)
+        run.checker.on_launch = on_launch
         try:
             self._seed()
             case = self.instance.build_model()

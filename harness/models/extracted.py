@@ -1,0 +1,110 @@
+"""From a model case to the case file of one of its launches, which must do by itself what it does in the model."""
+
+from __future__ import annotations
+
+import ast
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.cases.evidence import Verdict
+from harness.cases.kernel_case import CaseInstance
+from harness.cases.loading import load_templates
+from harness.cases.options import RunOptions
+from harness.errors import UsageError
+from harness.models.extract import Extraction
+from harness.models.report import KernelReport
+from harness.models.run_case import run_model_case
+from harness.targets.npu import NPU
+from harness.targets.run_case import run_case_on
+from harness.verdicts import classify
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """text    of the case file
+    kernel  its name
+    number  of the launch
+    bucket  of the launch in the model and of the case by itself; "" where both pass
+    """
+
+    text: str
+    kernel: str
+    number: int
+    bucket: str
+
+
+def extract(
+    instance: CaseInstance, origin: str, wanted: str, machine: str, transform: Callable[[str], str] | None = None
+) -> Extracted:
+    """Runs the model and takes out the launch `wanted`: its number, or a kernel's name for the first of it; "" for the
+    one that fails.
+
+    origin     how the file calls the model
+    transform  changes the IR of each program, in the model and in the case: see `harness.npu.session`
+    Raises UsageError where there is no such launch, its reference cannot be written down, or the case does by itself
+    something else than the launch in the model.
+    """
+    options = RunOptions(machine=machine)
+    if not wanted:
+        wanted = _failing(instance, options, transform)
+    reports: list[KernelReport] = []
+    extraction = Extraction(wanted, origin)
+    evidence = run_model_case(
+        instance,
+        origin,
+        "npu",
+        options,
+        progress=reports.append,
+        keep_going=True,
+        on_launch=extraction,
+        transform=transform,
+    )
+    if not extraction.text:
+        failure = evidence.failure
+        if failure is not None and failure.kind == "UsageError":
+            raise UsageError(failure.message, failure.where, failure.hint)
+        hint = f"a number from 1 to {len(reports)}, or one of: {', '.join(sorted({one.name for one in reports}))}"
+        raise UsageError(f"{origin} has no launch {wanted!r}", hint=hint)
+    report = next((one for one in reports if one.number == extraction.number), None)
+    expected = classify(evidence).bucket if report is None else _bucket(report)
+    text = extraction.text
+    verdict = _alone(text, options, transform)
+    if not expected and verdict.bucket == "wrong-values" and report is not None and report.tolerances:
+        text = extraction.widened(max(report.tolerances, key=lambda one: one.absolute))
+        verdict = _alone(text, options, transform)
+    if verdict.bucket != expected:
+        did, does = expected or "passes", verdict.bucket or "passes"
+        raise UsageError(f"{extraction.name} in the model: {did}; by itself: {does} ({verdict.summary})")
+    return Extracted(text, extraction.name, extraction.number, expected)
+
+
+def _failing(instance: CaseInstance, options: RunOptions, transform: Callable[[str], str] | None) -> str:
+    """The number of the launch at which the model fails."""
+    reports: list[KernelReport] = []
+    evidence = run_model_case(instance, "", "npu", options, progress=reports.append, transform=transform)
+    if evidence.is_clean:
+        raise UsageError("no launch of the model fails", hint="--kernel says which one to extract")
+    wrong = next((one.number for one in reports if any(buffer.mismatch for buffer in one.buffers)), None)
+    return str(wrong or len(reports) + 1)
+
+
+def _bucket(report: KernelReport) -> str:
+    return "wrong-values" if any(one.mismatch for one in report.buffers) else ""
+
+
+def _alone(text: str, options: RunOptions, transform: Callable[[str], str] | None) -> Verdict:
+    """The verdict on the only case of a file with this text."""
+    ast.parse(text)
+    with tempfile.TemporaryDirectory(prefix="harness-extract-") as folder:
+        file = Path(folder, "extracted.py")
+        file.write_text(text, encoding="utf-8")
+        (template,) = load_templates(file)
+        (instance,) = template.instances()
+        target = replace(NPU, transform=transform)
+        return classify(run_case_on(instance, template.name, target, options, _ignore))
+
+
+def _ignore(stage: str, where: object = None) -> None:
+    """Nobody asked."""

@@ -1,0 +1,59 @@
+"""One launch of a model as a kernel case: it does by itself what it does in the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from encoder_case import encoder
+
+from harness.cases.kernel_case import CaseInstance
+from harness.errors import UsageError
+from harness.models.extracted import extract
+
+
+def _instance() -> CaseInstance:
+    return encoder.instances()[0]
+
+
+@pytest.mark.parametrize("number", range(1, 6))
+def test_a_launch_passes_by_itself(number: int):
+    found = extract(_instance(), "encoder", str(number), "")
+    assert (found.number, found.bucket) == (number, "")
+    assert "torch._inductor" not in found.text
+    assert f"def {found.kernel}(" in found.text
+    assert "torch.ops.aten." in found.text
+
+
+def _wrong_softmax(text: str) -> str:
+    return text.replace("arith.maxnumf", "arith.minnumf").replace("__nv_expf", "__nv_exp2f") if "exp" in text else text
+
+
+def test_the_launch_that_fails_fails_by_itself():
+    found = extract(_instance(), "encoder", "", "", _wrong_softmax)
+    assert found.bucket == "wrong-values"
+    assert "softmax" in found.kernel
+
+
+def test_there_is_no_such_launch():
+    with pytest.raises(UsageError, match=r"encoder has no launch '99' \(a number from 1 to \d+, or one of: triton_"):
+        extract(_instance(), "encoder", "99", "")
+
+
+def test_nothing_fails():
+    with pytest.raises(UsageError, match="no launch of the model fails"):
+        extract(_instance(), "encoder", "", "")
+
+
+def test_it_is_written_where_kernels_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+):
+    from harness.cli import main
+
+    (tmp_path / "models").mkdir()
+    source = Path(__file__).parents[2] / "models" / "mlp.py"
+    (tmp_path / "models" / "mlp.py").write_text(source.read_text())
+    monkeypatch.chdir(tmp_path)
+    assert main(["extract", "mlp", "--kernel", "2", "--machine=none"]) == 0
+    (written,) = (tmp_path / "coverage_kernels" / "extracted").glob("*.py")
+    assert written.name in capsys.readouterr().out
