@@ -2,8 +2,8 @@
 
 The router takes the largest of each row by a sorting network, three times over; a token's place in its expert is a
 running sum down a one-hot matrix; tokens are scattered to their experts by index, the experts are one batched product,
-and their answers are added up where they came from by atomic additions. A row that goes to the wrong place keeps every
-value in range: only the comparison of each buffer sees it.
+and their answers are added up in float32 where they came from, by atomic additions. A row that goes to the wrong place
+keeps every value in range: only the comparison of each buffer sees it.
 """
 
 import torch
@@ -70,5 +70,5 @@ class MixtureOfExperts(nn.Module):
         room = x.new_zeros(self.gate.shape[0], tokens, x.shape[1])
         sent = room.index_put((expert, place), x[token])
         answers = (F.silu(sent @ self.gate) * (sent @ self.up)) @ self.down
-        weighted = answers[expert, place] * weights.flatten()[:, None].to(x.dtype)
-        return torch.zeros_like(x).index_add(0, token, weighted)
+        weighted = answers[expert, place].float() * weights.flatten()[:, None]
+        return torch.zeros_like(x, dtype=torch.float32).index_add(0, token, weighted).to(x.dtype)
