@@ -108,9 +108,11 @@ class Capture:
             kernel.extern, kernel.reason = _extern(pending.extern)
             kernel.launches = False
             kernel.data = not kernel.extern
-        kernel.outputs = tuple(_outputs(scheduler, pending.nodes))
+        outputs = tuple(_outputs(scheduler, pending.nodes))
         kernel.reads = tuple(_reads(scheduler, pending.nodes))
-        chains = {one.name: tuple(_reused(one.name, V.graph.wrapper_code.reuses)) for one in kernel.outputs}
+        chains = {one.name: tuple(_reused(one.name, V.graph.wrapper_code.reuses)) for one in outputs}
+        # A buffer whose memory the same kernel hands on to another of its buffers is nowhere to be seen afterwards.
+        kernel.outputs = tuple(one for one in outputs if all(one.name not in chain for chain in chains.values()))
         kernel.reuses = {name: chain for name, chain in chains.items() if chain}
         kernel.frees = tuple(name for chain in chains.values() for name in chain)
         plan.kernels.append(kernel)

@@ -105,7 +105,7 @@ def _with_undecided(
     assert claim.again is not None
     undecided = np.zeros(want.shape, dtype=bool)
     for how in (*claim.precisions, *range(_DRAWS)):
-        undecided |= rounded(claim.again(how), buffer.dtype) != want
+        undecided |= rounded(claim.again(how).reshape(buffer.shape), buffer.dtype) != want
     count = int(undecided.sum())
     if not count or count > max(1, int(_FEW * want.size)):
         return evidence
@@ -116,7 +116,9 @@ def _with_undecided(
 def _measured(claim: Claim, dtype: DType, precision: str) -> Tolerance | None:
     """From how far torch itself is off in that precision."""
     assert claim.again is not None
-    error = _largest_difference(to_numpy(claim.golden.double()), to_numpy(claim.again(precision).double()))
+    error = _largest_difference(
+        to_numpy(claim.golden.double()), to_numpy(claim.again(precision).double()).reshape(claim.golden.shape)
+    )
     if not 0 < error < (_MOST[dtype.name] * claim.scale if claim.scale else np.inf):
         return None
     dtypes = "float32" if precision == FLOAT32 else "their own dtypes"

@@ -142,3 +142,31 @@ def test_memory_that_is_taken_over_twice_within_a_kernel():
     torch.manual_seed(0)
     mask = torch.ones(8, 8, dtype=torch.bool).triu(1)
     assert_clean(run(masked, torch.randn(2, 8, 16), torch.randn(2, 8, 16), mask, arch="default"))
+
+
+def test_memory_that_is_taken_over_twice_in_a_graph_for_any_size():
+    def attended(x: torch.Tensor) -> torch.Tensor:
+        return F.scaled_dot_product_attention(x, x, x) + 1
+
+    torch.manual_seed(0)
+    outcome = run(attended, torch.randn(2, 9, 16), dynamic=True, then=[(torch.randn(3, 21, 16),)])
+    assert_clean(outcome)
+
+
+def test_what_a_part_of_a_concatenation_might_be_but_is_not():
+    """The patches' bias has as many elements as the token before them, and another shape."""
+
+    class Patches(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.patch = nn.Conv2d(3, 32, 4, 4)
+            self.token = nn.Parameter(torch.randn(1, 1, 32))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            patches = self.patch(x).flatten(2).transpose(1, 2)
+            return torch.cat([self.token.expand(len(x), -1, -1), patches], 1) * 2
+
+    torch.manual_seed(0)
+    outcome = run(Patches(), torch.randn(1, 3, 8, 8))
+    assert_clean(outcome)
+    assert not [buffer.name for buffer in outcome.buffers if "widened" in buffer.tolerance]
