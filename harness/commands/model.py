@@ -48,7 +48,8 @@ def model_instances(model: str) -> tuple[Path, list[CaseInstance]]:
     if not holding:
         known = ", ".join(path.stem for path in files) or "none"
         raise UsageError(f"no model is called {name!r}", hint=f"in {folder}/: {known}")
-    instances = chosen_instances(holding[0], model)
+    named_by_file = holding[0].stem == model and f"def {model}(" not in _text(holding[0])
+    instances = chosen_instances(holding[0], "" if named_by_file else model)
     if "[" in model:
         return holding[0], instances
     return holding[0], [one for one in instances if one.chosen.get("size", "tiny") == "tiny"] or instances

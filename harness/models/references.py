@@ -125,9 +125,11 @@ def _loss(case: ModelCase, returned: Any) -> torch.Tensor:
 
 
 def _weights(shape: torch.Size) -> torch.Tensor:
-    """The same numbers whatever the dtype of the run; in bf16 and fp16 without rounding."""
+    """The same numbers whatever the dtype of the run; in bf16 and fp16 without rounding. A scalar is a loss already."""
     import torch
 
+    if not shape:
+        return torch.ones(())
     return torch.from_numpy(np.random.default_rng(_SEED).integers(-16, 17, tuple(shape)) / 16.0)
 
 

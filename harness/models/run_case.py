@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from harness.cases.evidence import Evidence
 from harness.cases.kernel_case import CaseInstance
 from harness.cases.model_case import ModelCase
 from harness.cases.options import RunOptions
-from harness.errors import CaseError, UsageError
+from harness.errors import CaseError, HarnessError, UsageError
 from harness.executor.api import ExecutorOptions
 from harness.models.checking import Launching
 from harness.models.progress import kernel_line
@@ -25,6 +26,9 @@ from harness.targets.run_case import seed_text
 from harness.targets.stderr_log import StderrLog, stderr_log
 from harness.targets.target import EnterStage
 
+# In a failure's folder: the launch that failed, as a kernel case.
+EXTRACTED = "extracted.py"
+
 # By the target's name: the row of `harness.npu.backend.compiler.PIPELINES` where no machine is asked for.
 _ARCHITECTURES = {"npu": "simulated", "ttir": "frontend"}
 
@@ -32,11 +36,43 @@ _ARCHITECTURES = {"npu": "simulated", "ttir": "frontend"}
 def run_case(
     instance: CaseInstance, node_id: str, target: str, options: RunOptions, enter_stage: EnterStage
 ) -> Evidence:
-    """Everything a run of the model finds out. What goes wrong becomes `Evidence.failure`, with its stage.
+    """Everything a run of the model finds out. What goes wrong becomes `Evidence.failure`, with its stage; a launch
+    that fails is left as a case file of its own among the artifacts.
 
     Raises UsageError for a target that models do not run on.
     """
-    return run_model_case(instance, node_id, target, options, enter_stage)
+    reports: list[KernelReport] = []
+    lines: list[str] = []
+
+    def progress(report: KernelReport) -> None:
+        reports.append(report)
+        lines.append(kernel_line(report))
+
+    evidence = run_model_case(instance, node_id, target, options, enter_stage, progress=progress)
+    if options.artifacts and target == "npu" and not evidence.is_clean:
+        lines.append(_extracted(instance, evidence, options, reports))
+    evidence.output = "\n".join(filter(None, [*lines, evidence.output]))
+    return evidence
+
+
+def _extracted(instance: CaseInstance, evidence: Evidence, options: RunOptions, reports: Sequence[KernelReport]) -> str:
+    """Writes the case file of the launch that failed, and says so, or why there is none."""
+    from harness.models.extracted import extract
+
+    wrong = next((one.number for one in reports if any(buffer.mismatch for buffer in one.buffers)), None)
+    trapped = evidence.failure is not None and evidence.stage == "simulate"
+    if wrong is None and not trapped:
+        return ""
+    plain = replace(options, artifacts="", trace="", timing=False)
+    try:
+        found = extract(instance, evidence.case, str(wrong or len(reports) + 1), plain.machine)
+    except HarnessError as error:
+        return f"the launch that failed could not be made a case of its own: {error}"
+    file = Path(options.artifacts, EXTRACTED)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(found.text, encoding="utf-8")
+    evidence.artifacts = options.artifacts
+    return f"launch {found.number} is a case of its own, which fails as it does here: {EXTRACTED}"
 
 
 def run_model_case(
@@ -121,7 +157,7 @@ class _Run:
             case = self.instance.build_model()
             machine = self.options.machine if self.target == "npu" else ""
             arch = machine or _ARCHITECTURES[self.target]
-            run_model(case, arch, run, progress=progress or self._progress, enter_stage=self._enter)
+            run_model(case, arch, run, progress=progress, enter_stage=self._enter)
         except Exception as error:
             context = Context(self.evidence.stage, None, self.log.text())
             placed = self.instance.placed(error) if isinstance(error, CaseError) else error
@@ -147,9 +183,6 @@ class _Run:
         self.evidence.model = run.model
         self.evidence.operations = ops_used(dict.fromkeys(outcome.texts))
         self.evidence.output = "\n".join(self.lines)
-
-    def _progress(self, report: KernelReport) -> None:
-        self.lines.append(kernel_line(report))
 
     def _enter(self, stage: str) -> None:
         self._clock()

@@ -170,3 +170,18 @@ def test_what_a_part_of_a_concatenation_might_be_but_is_not():
     outcome = run(Patches(), torch.randn(1, 3, 8, 8))
     assert_clean(outcome)
     assert not [buffer.name for buffer in outcome.buffers if "widened" in buffer.tolerance]
+
+
+def test_a_module_that_returns_its_loss():
+    class Loss(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(8, 4)
+
+        def forward(self, x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+            return F.cross_entropy(self.layer(x), target)
+
+    torch.manual_seed(0)
+    outcome = run(Loss(), torch.randn(5, 8), torch.tensor([1, 0, 3, 2, 1]), train=True)
+    assert_clean(outcome)
+    assert "gradient of layer.weight" in {buffer.name for buffer in outcome.results}

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from encoder_case import encoder
 
 from harness.cases.kernel_case import CaseInstance
+from harness.cases.options import RunOptions
 from harness.errors import UsageError
 from harness.models.extracted import extract
+from harness.npu.session import Session
 
 
 def _instance() -> CaseInstance:
@@ -57,3 +61,23 @@ def test_it_is_written_where_kernels_are(
     assert main(["extract", "mlp", "--kernel", "2", "--machine=none"]) == 0
     (written,) = (tmp_path / "coverage_kernels" / "extracted").glob("*.py")
     assert written.name in capsys.readouterr().out
+
+
+def test_a_failing_run_leaves_its_launch_as_a_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from harness.models import extracted, run_case
+    from harness.targets.run_case import run_case_on
+
+    def session(**options: Any) -> Session:
+        return Session(**{**options, "transform": _wrong_softmax})
+
+    def alone(instance: Any, name: str, target: Any, options: Any, enter: Any) -> Any:
+        return run_case_on(instance, name, replace(target, transform=_wrong_softmax), options, enter)
+
+    monkeypatch.setattr(run_case, "Session", session)
+    monkeypatch.setattr(extracted, "run_case_on", alone)
+    options = RunOptions(artifacts=str(tmp_path / "artifacts"))
+    evidence = run_case.run_case(_instance(), "models/encoder.py::encoder[npu-tiny]", "npu", options, lambda *_: None)
+    assert evidence.artifacts == options.artifacts
+    text = (tmp_path / "artifacts" / "extracted.py").read_text()
+    assert "of models/encoder.py::encoder[npu-tiny]" in text
+    assert "is a case of its own, which fails as it does here" in evidence.output
