@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from harness import __version__
 from harness.commands import allowlist, bisect, coverage, extract, machine, matrix, model, new, nightly, opt, report
 from harness.errors import HarnessError
+from harness.versions import check_versions
 
 _COMMANDS = (report, allowlist, new, nightly, coverage, opt, bisect, matrix, machine, model, extract)
 
@@ -20,6 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one subcommand; returns the exit status."""
     options = parser().parse_args(arguments)
     try:
+        if options.compiles:
+            check_versions()
         return options.run(options)
     except HarnessError as error:
         print(f"harness: {error}", file=sys.stderr)
@@ -34,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     """The parser of the whole command line."""
     top = argparse.ArgumentParser(prog="harness", description="Kernel coverage for Triton compilers.")
+    top.set_defaults(compiles=False)  # a command that needs Triton and torch says so
     top.add_argument("--version", action="version", version=f"harness {__version__}")
     subcommands = top.add_subparsers(required=True, metavar="COMMAND")
     for command in _COMMANDS:

@@ -55,7 +55,7 @@ def register(subcommands: Any) -> None:
         "--case-timeout", type=positive, default=120.0, metavar="SECONDS", help="of one case [%(default)g]"
     )
     command.add_argument("--report-dir", type=Path, metavar="FOLDER", help=f"[{REPORT}]")
-    command.set_defaults(run=run)
+    command.set_defaults(run=run, compiles=True)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -44,12 +44,12 @@ and the exit status is 1.
 def register(subcommands: Any) -> None:
     disasm = _command(subcommands, "disasm", "the machine program of a kernel, one line an instruction", _DISASM)
     disasm.add_argument("case", metavar="CASE|FILE.npu")
-    disasm.set_defaults(run=run_disasm)
+    disasm.set_defaults(run=run_disasm, compiles=True)
     time = _command(subcommands, "time", "the cycles of a case's launches on a machine, without their values", _TIME)
     time.add_argument("case", metavar="CASE")
     time.add_argument("--values", action="store_true", help="compute them first: for loops that depend on them")
     time.add_argument("--trace", type=Path, metavar="FILE", help="write what every engine did, for Perfetto")
-    time.set_defaults(run=run_time)
+    time.set_defaults(run=run_time, compiles=True)
 
 
 def _command(subcommands: Any, name: str, summary: str, description: str) -> argparse.ArgumentParser:

@@ -67,7 +67,7 @@ def register(subcommands: Any) -> None:
     command.add_argument("--jobs", type=count, default=os.cpu_count() or 1, metavar="N", help="releases at a time")
     command.add_argument("--case-timeout", type=positive, default=120.0, metavar="SECONDS")
     command.add_argument("--markdown", type=Path, default=None, metavar="FILE", help="write the grid as a page")
-    command.set_defaults(run=run)
+    command.set_defaults(run=run, compiles=True)
 
 
 def run(options: argparse.Namespace) -> int:

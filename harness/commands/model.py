@@ -24,7 +24,7 @@ def register(subcommands: Any) -> None:
     command.add_argument("--machine", default=DEFAULT_MACHINE, metavar="NAME", help="none: execute the IR [default]")
     command.add_argument("--keep-going", action="store_true", help="go on after a buffer that differs")
     command.add_argument("--timing", action="store_true", help="count the machine's cycles")
-    command.set_defaults(run=run)
+    command.set_defaults(run=run, compiles=True)
 
 
 def run(options: argparse.Namespace) -> int:

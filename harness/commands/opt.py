@@ -41,7 +41,7 @@ def register(subcommands: Any) -> None:
         add_help=False,
     )
     command.add_argument("arguments", nargs="*", metavar="FILE --PASS...")
-    command.set_defaults(run=run, parser=command)
+    command.set_defaults(run=run, compiles=True, parser=command)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 import pytest
 
@@ -15,6 +16,7 @@ from harness.cli import main, parser
 from harness.commands import nightly
 from harness.reports import Recorder, RunInfo
 from harness.verdicts import Fingerprint, classify
+from harness.versions import check_versions
 
 A, B = "k/a.py::a[npu-1]", "k/b.py::b[npu-1]"
 
@@ -241,3 +243,12 @@ def test_a_command_that_is_unknown_is_no_traceback(capsys):
         main(["nonsense"])
     assert stopped.value.code == 2
     assert "invalid choice" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command", ["bisect k/a.py", "matrix k/a.py", "time k/a.py", "disasm k/a.py", "opt a.mlir -canonicalize", "model a"]
+)
+def test_a_command_that_compiles_refuses_what_it_does_not_support(here, monkeypatch, capsys, command):
+    monkeypatch.setattr("harness.cli.check_versions", partial(check_versions, version_of=lambda name: "2.12"))
+    assert main(command.split()) == 2
+    assert capsys.readouterr().err == "harness: triton 2.12 is not supported (supported: >=3.6, <3.10)\n"
