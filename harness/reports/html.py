@@ -11,6 +11,7 @@ from harness.reports.record import Record
 from harness.reports.words import plural
 from harness.verdicts.next_step import next_step
 
+PAGE = "index.html"
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; color: #222 }
 table { border-collapse: collapse; margin: 1rem 0 } td, th { padding: .2rem .8rem; text-align: left;

@@ -14,7 +14,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -26,7 +26,7 @@ from harness.reports.artifacts import FailureArtifacts, folder_name
 from harness.reports.codec import encode
 from harness.reports.compare import Baseline, compare
 from harness.reports.failure_text import failure_text
-from harness.reports.html import html_page
+from harness.reports.html import PAGE, html_page
 from harness.reports.journal import Journal, assemble, run_of_journal, void_if_changed
 from harness.reports.junit import junit_xml
 from harness.reports.markdown import markdown
@@ -34,6 +34,7 @@ from harness.reports.record import Record, RunInfo, run_of_record, unique_verdic
 from harness.verdicts.fingerprint import Fingerprint, take_fingerprint
 
 JOURNAL, RECORD, BASELINE, FAILURES = "journal.jsonl", "record.json", "baseline.json", "failures"
+_PAGES: dict[str, Callable[[Record], str]] = {"summary.md": markdown, "junit.xml": junit_xml, PAGE: html_page}
 
 
 @dataclass
@@ -73,7 +74,7 @@ class Recorder:
         before = fingerprint()
         _hide_from_git(folder)
         journal = Journal.create(folder / JOURNAL, run, before)
-        _clear_failures(folder / FAILURES)
+        _clear_outputs(folder)
         return cls(folder, run, before, journal, baseline, fingerprint, root or Path.cwd())
 
     def add(self, verdict: Verdict) -> Verdict:
@@ -161,9 +162,8 @@ def _hide_from_git(folder: Path) -> None:
 def write_outputs(record: Record, folder: Path) -> None:
     """Writes record.json and what is made from it. Raises UsageError where the folder cannot be written."""
     record.save(folder / RECORD)
-    write_text(folder / "summary.md", markdown(record))
-    write_text(folder / "junit.xml", junit_xml(record))
-    write_text(folder / "index.html", html_page(record))
+    for name, page in _PAGES.items():
+        write_text(folder / name, page(record))
 
 
 def load_report(path: Path) -> Record:
@@ -199,9 +199,12 @@ def _baseline_with_the_dead(folder: Path) -> Baseline:
     return baseline
 
 
-def _clear_failures(folder: Path) -> None:
-    """Removes the failure folders of the last run, and nothing that is not one."""
-    for old in folder.glob("*/verdict.json"):
+def _clear_outputs(folder: Path) -> None:
+    """Removes what the last run left: if this one dies, nobody may take that for its own. Other files stay."""
+    for name in (RECORD, *_PAGES):
+        with suppress(OSError):
+            (folder / name).unlink()
+    for old in (folder / FAILURES).glob("*/verdict.json"):
         shutil.rmtree(old.parent, ignore_errors=True)
 
 

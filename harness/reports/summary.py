@@ -32,9 +32,10 @@ def counts(record: Record) -> list[tuple[str, int]]:
 
 
 def headline(record: Record) -> str:
-    """One line: `341 passed, 3 failed, 6 refused, 0 void of 350 cases in 92.1 s`."""
+    """One line: `341 passed, 3 failed, 6 refused, 0 void of 350 cases in 92.1 s`; no time of a run that died."""
     numbers = ", ".join(f"{count} {word}" for word, count in counts(record))
-    return f"{numbers} of {plural(len(record.verdicts), 'case')} in {record.seconds:.1f} s"
+    took = f" in {record.seconds:.1f} s" if record.seconds else ""
+    return f"{numbers} of {plural(len(record.verdicts), 'case')}{took}"
 
 
 def by_bucket(record: Record) -> list[BucketGroup]:

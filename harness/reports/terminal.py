@@ -7,6 +7,7 @@ from pathlib import Path
 
 from harness.reports import summary
 from harness.reports.compare import Baseline, compare
+from harness.reports.html import PAGE
 from harness.reports.record import Comparison, Record
 from harness.reports.timing_table import timing_lines
 
@@ -95,8 +96,9 @@ def _next(record: Record, folder: str) -> list[str]:
         lines.append(f"rerun one: {record.run.rerun_command(failed[0].case)}")
         if failed[0].evidence.artifacts:
             lines.append(f"look at it: {_joined(folder, failed[0].evidence.artifacts)}")
-    if folder:
-        lines.append(f"report: {_joined(folder, 'index.html')}")
+    # A run that died, or a full disk, leaves none.
+    if folder and Path(folder, PAGE).is_file():
+        lines.append(f"report: {_joined(folder, PAGE)}")
     return lines
 
 

@@ -12,7 +12,11 @@ from harness.gate import GateResult, Problem
 from harness.reports import Change, Comparison, html_page, junit_properties, junit_xml, markdown, terminal_table
 
 
-def test_the_table_names_bucket_owner_and_rerun(record):
+def test_the_table_names_bucket_owner_and_rerun(record, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "report:" not in terminal_table(record, folder=".harness/report")
+    (tmp_path / ".harness/report").mkdir(parents=True)
+    (tmp_path / ".harness/report/index.html").write_text("")
     text = terminal_table(record, folder=".harness/report")
     assert "1 passed, 2 failed, 1 refused, 0 void of 4 cases in 1.5 s" in text
     rows = [line.split("  ") for line in text.splitlines()]

@@ -9,6 +9,7 @@ import pytest
 from harness.errors import UsageError
 from harness.gate import Gate, Scope
 from harness.reports import Record, Recorder, RunInfo, load_report
+from harness.reports.summary import headline
 from harness.verdicts import Fingerprint
 
 A, B, C = "k/a.py::a[npu-1]", "k/b.py::b[npu-1]", "k/c.py::c[npu-1]"
@@ -83,6 +84,15 @@ def test_a_run_that_died_is_reported_and_compared_with(run):
     comparison = run({A: "race", B: "race"}).comparison
     assert comparison is not None
     assert [change.case for change in comparison.new_failures] == [A]
+
+
+def test_a_run_that_died_leaves_nothing_of_the_one_before_to_be_taken_for_it(run, tmp_path):
+    run({A: "", B: "race"})
+    dead = run({A: "race"}, finish=False)
+    assert {path.name for path in (tmp_path / "report").iterdir()} == {
+        *("journal.jsonl", "baseline.json", "failures", ".gitignore")
+    }
+    assert headline(dead) == "0 passed, 1 failed, 0 refused, 0 void of 1 case"
 
 
 def test_the_gate_is_part_of_the_record(run, tmp_path):
