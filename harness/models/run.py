@@ -103,7 +103,7 @@ def run_model(
     if any(is_random(plan) for plan in checker.capture.graphs):
         checker.without.append("results of the model: torch draws other random numbers than its compiled code")
     else:
-        run.results = wanted.compare(case, results)
+        run.results = wanted.compare(results)
 
 
 def _ignore(stage: str) -> None:
