@@ -65,5 +65,6 @@ def _is_user(line: str) -> bool:
 
 
 def _libraries() -> tuple[str, ...]:
+    """Python's folders, that of commands such as `pytest` too."""
     paths = sysconfig.get_paths()
-    return tuple(f"{paths[name]}/" for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+    return tuple(f"{paths[name]}/" for name in ("stdlib", "platstdlib", "purelib", "platlib", "scripts"))

@@ -20,7 +20,10 @@ OURS = f'  File "{harness.reports.__file__}", line 3'
 LIBRARY = f'  File "{sysconfig.get_paths()["purelib"]}/torch/functional.py", line 5'
 HEAD = "Current thread 0x00007f0000000000 (most recent call first):"
 DUMP = "\n".join(
-    ["it said this", HEAD, f"{LIBRARY} in einsum", '  File "/u/k.py", line 7 in golden', f"{OURS} in run", "and that"]
+    [
+        *("it said this", HEAD, f"{LIBRARY} in einsum", '  File "/u/k.py", line 7 in golden', f"{OURS} in run"),
+        *(f'  File "{sysconfig.get_paths()["scripts"]}/pytest", line 8 in <module>', "and that"),
+    ]
 )
 
 
