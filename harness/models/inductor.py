@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
@@ -84,7 +84,7 @@ def npu_inductor(arch: str, hooks: Hooks) -> Iterator[None]:
     """
     check_torch()
     with ExitStack() as stack:
-        for change in (_own_caches, _settings, _one_candidate, _pairs_of_products, _plain_attention):
+        for change in (_own_caches, _settings, _one_candidate, _largest_tiles, _pairs_of_products, _plain_attention):
             stack.enter_context(change())
         stack.enter_context(_cpu_backend(arch))
         stack.enter_context(_kernel_hooks(hooks))
@@ -212,8 +212,37 @@ def _one_candidate() -> Iterator[None]:
 
 def _tile(template: Any) -> tuple[int, int]:
     """Depth and area of the tiles that a template multiplies; torch tells them in its description only."""
-    sizes = {name: int(size) for name, size in re.findall(r"\bBLOCK_([MNK])=(\d+)", template.description)}
-    return sizes.get("K", 0), sizes.get("M", 0) * sizes.get("N", 0)
+    return _depth_and_area(dict(re.findall(r"\b(BLOCK_[MNK])=(\d+)", template.description)))
+
+
+def _depth_and_area(sizes: Mapping[str, Any]) -> tuple[int, int]:
+    k, m, n = (int(sizes.get(f"BLOCK_{axis}", 0)) for axis in "KMN")
+    return k, m * n
+
+
+@contextmanager
+def _largest_tiles() -> Iterator[None]:
+    """Templates are written out before one is chosen, 20 ms each and a dozen for a product: here only those that may
+    be. Inductor's own extension point."""
+    from torch._inductor.choices import InductorChoices
+    from torch._inductor.virtualized import V
+
+    class LargestTiles(InductorChoices):
+        def get_conv_configs(self, device_type: str | None = "cuda") -> Any:
+            configurations = super().get_conv_configs(device_type)
+            return lambda *sizes, **more: _largest(configurations(*sizes, **more), lambda one: one.kwargs)
+
+        def _finalize_template_configs(self, template_choices: Mapping[str, Iterable[Any]], *_: Any, **__: Any) -> Any:
+            of_each = [_largest(choices, lambda one: one.params.to_kwargs()) for choices in template_choices.values()]
+            return [one for choices in of_each for one in choices]
+
+    with V.set_choices_handler(LargestTiles()):
+        yield
+
+
+def _largest(choices: Iterable[Any], sizes_of: Callable[[Any], Mapping[str, Any]]) -> list[Any]:
+    """Two of one template: it does not take every size. torch's own ops, which have none, are one each."""
+    return sorted(choices, key=lambda one: _depth_and_area(sizes_of(one)), reverse=True)[:2]
 
 
 @contextmanager

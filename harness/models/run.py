@@ -96,7 +96,8 @@ def run_model(
         cause = cause_of(error)
         if isinstance(cause, HarnessError) and checker.running:
             cause.what = f"{checker.running}: {cause.what}"
-        raise cause from error
+        # Not from `error`, which was raised from it: the chain would be a ring.
+        raise cause from cause.__cause__
     finally:
         run.seconds = time.perf_counter() - started
     enter("compare")

@@ -192,6 +192,8 @@ def _closure(function: Any) -> dict[str, Any]:
 def _causes(error: BaseException) -> Iterator[BaseException]:
     """The error and, from the outside in, what it was raised from."""
     current: BaseException | None = error
-    while current is not None:
+    seen: set[int] = set()
+    while current is not None and id(current) not in seen:  # `raise one from other`, of which `other` came, is a ring
+        seen.add(id(current))
         yield current
         current = current.__cause__ or current.__context__

@@ -144,3 +144,9 @@ def test_out_of_memory_has_its_own_kind_and_anything_else_keeps_its_name():
 
 def test_a_line_that_is_no_diagnostic_is_not_taken_for_one():
     assert first_diagnostic("INFO the simulator is ready\nwarning: slow\n") == ("", None)
+
+
+def test_an_error_raised_from_what_came_of_it_is_told():
+    inner, outer = ValueError("inner"), RuntimeError("outer")
+    inner.__cause__, outer.__cause__ = outer, inner
+    assert failure_of(inner, Context("compile")).kind == "ValueError"
