@@ -21,7 +21,9 @@ def _state() -> dict[str, Any]:
     import torch._inductor.runtime.triton_heuristics as heuristics
     from torch._inductor import scheduler
     from torch._inductor.fx_passes import fuse_attention
+    from torch._inductor.kernel import mm_plus_mm
     from torch._inductor.select_algorithm import get_algorithm_selector_cache
+    from torch._inductor.template_heuristics.triton import BaseConfigHeuristic
     from torch.utils._triton import has_triton
     from triton.backends import backends
 
@@ -36,6 +38,8 @@ def _state() -> dict[str, Any]:
         "functorch": torch._functorch.config.get_config_copy(),
         "configs": heuristics.unique_configs,
         "choices": list(get_algorithm_selector_cache().preprocessing_fns),
+        "tiles": BaseConfigHeuristic._finalize_mm_configs,
+        "products": mm_plus_mm.tuned_mm_plus_mm,
         "attention": fuse_attention._sfdp_params_check.__code__,
         "marking": scheduler.BaseSchedulerNode.mark_run,
         "freeing": scheduler.Scheduler.free_buffers,
