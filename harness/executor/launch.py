@@ -220,23 +220,32 @@ def _run_cooperatively(
             _keep(result, call_function(plan.entry, context, values))
             context.local.finish(context)
 
-    waiting: deque[greenlet] = deque()
+    waiting: deque[tuple[int, greenlet]] = deque()
     started, turns, idle = 0, 0, 0
     while started < result.programs or waiting:
         if started < result.programs:
-            current = greenlet(program)
-            turn = current.switch(started)
+            number, current = started, greenlet(program)
+            turn = current.switch(number)
             started += 1
         else:
-            current = waiting.popleft()
+            number, current = waiting.popleft()
             turn = current.switch()
         moved = current.dead or turn is Turn.CHANGED
         turns = 0 if moved else turns + 1
         idle = idle + 1 if turn is Turn.IDLE and not current.dead else 0
         if not current.dead:
-            waiting.append(current)
+            waiting.append((number, current))
         stuck = idle > len(waiting) and started == result.programs
         if stuck or turns > options.max_turns:
-            raise Deadlock(
-                f"{len(waiting)} programs wait for one another", hint="each goes round a loop that nothing ends"
-            )
+            number, current = waiting[0]
+            x, y, z = (int(axis[0]) for axis in ids_of(grid, number, number + 1))
+            current.throw(deadlock(len(waiting), (x, y, z)))  # there, where the loop's line is known
+
+
+def deadlock(waiting: int, program: tuple[int, int, int]) -> Deadlock:
+    """The trap for that many programs of which none ends any more, told of one of them."""
+    if waiting == 1:
+        what = f"program {program} waits for what nobody does"
+        return Deadlock(what, hint="it goes round a loop that nothing ends", program=program)
+    what = f"{waiting} programs wait for one another, program {program} here"
+    return Deadlock(what, hint="each goes round a loop that nothing ends", program=program)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -193,8 +194,17 @@ def test_waiting_programs_all_finish(kernel: Any, order: Any) -> None:
 
 def test_a_deadlock_is_a_trap() -> None:
     buffers = [np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1, np.int32)]
-    with pytest.raises(Deadlock, match="2 programs wait for one another"):
+    with pytest.raises(Deadlock, match="2 programs wait for one another") as caught:
         run(plan_of(waiting(nobody_unlocks)), buffers, (3,))
+    error = caught.value
+    assert error.program in [(1, 0, 0), (2, 0, 0)] and error.where is not None
+    assert "while " in Path(error.where.file).read_text().splitlines()[error.where.line - 1]
+
+
+def test_a_program_that_waits_alone_is_no_other_ones_fault() -> None:
+    buffers = [np.ones(1, np.int32), np.zeros(1, np.int32), np.zeros(1, np.int32)]
+    with pytest.raises(Deadlock, match=r"program \(0, 0, 0\) waits for what nobody does"):
+        run(plan_of(waiting(nobody_unlocks)), buffers, (1,))
 
 
 def test_a_long_queue_is_no_deadlock() -> None:

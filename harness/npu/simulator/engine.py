@@ -70,10 +70,10 @@ def run_block(executable: Executable, blocks: Sequence[Block], number: int, stat
         raise
     except Exception as error:
         pc = state.blamed if state.blamed is not None else pcs[index] if index < len(pcs) else block.end_pc
-        raise _placed(executable, pc, state, error) from (None if isinstance(error, HarnessError) else error)
+        raise placed(executable, pc, state, error) from (None if isinstance(error, HarnessError) else error)
 
 
-def _placed(executable: Executable, pc: int, state: State, error: Exception) -> HarnessError:
+def placed(executable: Executable, pc: int, state: State, error: Exception) -> HarnessError:
     """The error with the instruction and its line."""
     origins = executable.program.origins
     where = origins[pc].where if pc < len(origins) else None

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from harness.errors import Deadlock, UsageError
+from harness.errors import UsageError
 from harness.executor.api import Argument, DescriptorArgument, ExecutorOptions, LaunchResult, PointerArgument
 from harness.executor.checks import Shadow
 from harness.executor.context import Context, Turn
-from harness.executor.launch import batch_size, batches, ids_of, run_threads
+from harness.executor.launch import batch_size, batches, deadlock, ids_of, run_threads
 from harness.executor.memory import Allocation, Memory
 from harness.executor.pool import Pool
 from harness.npu.simulator.analysis import LINE
 from harness.npu.simulator.bank import Store
-from harness.npu.simulator.engine import run_batch, run_block
+from harness.npu.simulator.engine import placed, run_batch, run_block
 from harness.npu.simulator.executable import Block, Executable, fresh_known
 from harness.npu.simulator.functions import ADDRESS_BITS, TAG_SHIFT
 from harness.npu.simulator.state import Launch, Live, State
@@ -197,10 +197,12 @@ def _run_batches(run: _Run, result: LaunchResult, one_by_one: bool) -> None:
 
 @dataclass
 class _Waiting:
-    """A program between two turns. `seen`: per back edge, its values the last time that it went round."""
+    """A program between two turns. `seen`: per back edge, its values the last time that it went round. `pc`: the
+    instruction that took it round."""
 
     block: int
     state: State
+    pc: int = 0
     seen: dict[int, tuple[bytes, ...]] = field(default_factory=dict)
 
 
@@ -226,9 +228,9 @@ def _run_in_turns(run: _Run, result: LaunchResult) -> None:
             waiting.append(current)
         stuck = idle > len(waiting) and started == result.programs
         if stuck or turns > run.options.max_turns:
-            raise Deadlock(
-                f"{len(waiting)} programs wait for one another", hint="each goes round a loop that nothing ends"
-            )
+            stuck_one = waiting[0]
+            error = deadlock(len(waiting), stuck_one.state.context.program_of(0))
+            raise placed(run.executable, stuck_one.pc, stuck_one.state, error)
 
 
 def _started(run: _Run, number: int, result: LaunchResult) -> State:
@@ -254,6 +256,7 @@ def _turn(run: _Run, current: _Waiting) -> Turn | None:
         ((current.block, state),) = ways
         if number in spins and current.block <= number:
             break
+    current.pc = run.blocks[number].end_pc
     values = _values(state, run.executable.live[current.block])
     same = current.seen.get(number) == values
     current.seen[number] = values

@@ -171,8 +171,9 @@ def test_a_lock_lets_one_program_in_at_a_time():
 
 
 def test_a_lock_that_nobody_frees_is_a_deadlock():
-    with pytest.raises(Deadlock, match="2 programs wait for one another"):
+    with pytest.raises(Deadlock, match="2 programs wait for one another") as caught:
         launched(locked(1), (3, 1, 1), Buffers(lock=np.zeros(1, np.int32), counter=np.zeros(1, np.int32)))
+    assert caught.value.program in [(1, 0, 0), (2, 0, 0)] and "instruction 4: branch" in caught.value.hint
 
 
 def test_a_program_waits_for_a_flag_that_a_later_one_sets():
