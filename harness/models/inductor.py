@@ -194,28 +194,18 @@ def _one_candidate() -> Iterator[None]:
     cost a launch each."""
     import torch._inductor.runtime.triton_heuristics as heuristics
     from torch._inductor.select_algorithm import get_algorithm_selector_cache
-    from torch._inductor.template_heuristics.triton import BaseConfigHeuristic
 
     def one_template(choices: list[Any]) -> list[Any]:
         templates = [one for one in choices if type(one).__name__ == "TritonTemplateCaller"]
         return [max(templates, key=_tile)] if templates else choices
 
-    def few(self: Any, configs: list[Any]) -> Iterator[Any]:
-        """Of some twenty, all of which are written out before one is taken, that one, and the shallowest: a template
-        may refuse deep tiles for shallow matrices."""
-        ordered = sorted(configs, key=lambda one: (one.block_k, one.block_m * one.block_n))
-        return finalize(self, [*ordered[-1:], *ordered[:-1][:1]])
-
-    finalize = BaseConfigHeuristic._finalize_mm_configs
     selector = get_algorithm_selector_cache()
     functions, unique = list(selector.preprocessing_fns), heuristics.unique_configs
     selector.preprocessing_fns[:] = [one_template]
     heuristics.unique_configs = lambda configs: configs[:1]
-    BaseConfigHeuristic._finalize_mm_configs = few  # pyright: ignore[reportAttributeAccessIssue]
     try:
         yield
     finally:
-        BaseConfigHeuristic._finalize_mm_configs = finalize
         selector.preprocessing_fns[:] = functions
         heuristics.unique_configs = unique
 

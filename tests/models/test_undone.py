@@ -23,7 +23,7 @@ def _state() -> dict[str, Any]:
     from torch._inductor.fx_passes import fuse_attention
     from torch._inductor.kernel import mm_plus_mm
     from torch._inductor.select_algorithm import get_algorithm_selector_cache
-    from torch._inductor.template_heuristics.triton import BaseConfigHeuristic
+    from torch._inductor.virtualized import V
     from torch.utils._triton import has_triton
     from triton.backends import backends
 
@@ -38,7 +38,7 @@ def _state() -> dict[str, Any]:
         "functorch": torch._functorch.config.get_config_copy(),
         "configs": heuristics.unique_configs,
         "choices": list(get_algorithm_selector_cache().preprocessing_fns),
-        "tiles": BaseConfigHeuristic._finalize_mm_configs,
+        "tiles": V.choices,
         "products": mm_plus_mm.tuned_mm_plus_mm,
         "attention": fuse_attention._sfdp_params_check.__code__,
         "marking": scheduler.BaseSchedulerNode.mark_run,
