@@ -132,7 +132,9 @@ def rebuilt(change: Callable[[KernelCase], KernelCase]) -> Injection:
         template = run.instance.template
 
         def build(**chosen: Any) -> KernelCase:
-            return change(template.build(**chosen))
+            built = template.build(**chosen)
+            assert isinstance(built, KernelCase)
+            return change(built)
 
         return replace(run, instance=replace(run.instance, template=replace(template, build=build))).go()
 

@@ -85,6 +85,7 @@ def scaled(n: int) -> KernelCase:
 @case(wrong=["reference"])
 def scaled_wrongly(wrong: str) -> KernelCase:
     good = scaled.build(100)
+    assert isinstance(good, KernelCase)
     return KernelCase(good.kernel, good.grid, good.args, reference=lambda x: {"out": x * 3})
 
 
@@ -119,7 +120,9 @@ def stores_nowhere(kernel: Any, n: int) -> KernelCase:
 
 @case(n=[0])
 def stores_in_no_turn(n: int) -> KernelCase:
-    return stores_nowhere.build(may_write, n)
+    case = stores_nowhere.build(may_write, n)
+    assert isinstance(case, KernelCase)
+    return case
 
 
 @case(n=[5000])
