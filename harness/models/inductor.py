@@ -106,7 +106,11 @@ def _own_caches() -> Iterator[None]:
     """Folders of this process alone: of several at once none may meet another's files. A cache of Triton's that was
     chosen already (a case's process has its own) stays."""
     before = {name: os.environ.get(name) for name in _CACHE_VARIABLES}
-    folder = tempfile.mkdtemp(prefix="harness-models-")
+    # Inside that one, whose owner removes it also where this process is killed.
+    parent = before["TRITON_CACHE_DIR"] or None
+    if parent is not None:
+        os.makedirs(parent, exist_ok=True)
+    folder = tempfile.mkdtemp(prefix="harness-models-", dir=parent)
     for name in _CACHE_VARIABLES:
         if not before[name] or name != "TRITON_CACHE_DIR":
             os.environ[name] = os.path.join(folder, name.lower())
