@@ -97,11 +97,12 @@ class Recording:
             self.trouble = str(error)
         session.exitstatus = self._exit_status(exitstatus)
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
         if self.trouble:
             terminalreporter.section("kernel cases")
             terminalreporter.write_line(f"ERROR: {self.trouble}", red=True)
-        for file in stray_case_files(self.config, self.settings):
+        found_nothing = exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
+        for file in stray_case_files(self.config, self.settings) if found_nothing else ():
             note = (
                 f"NOTE: {file} declares cases, but lies in no folder of kernel_paths: move it into one, or add its own"
             )

@@ -238,7 +238,9 @@ def test_a_case_file_where_nobody_looks_for_one_is_said(suite: Suite) -> None:
     suite.add("good.py")
     (suite.pytester.path / "stray.py").write_text(DEEDS.format(deeds=["pass"]), encoding="ascii")
     suite.run("-n0", "stray.py").stdout.fnmatch_lines(["NOTE: stray.py declares cases, but lies in no folder of kern*"])
-    suite.run("-n0", "coverage_kernels/good.py").stdout.no_fnmatch_line("NOTE:*")
+    suite.pytester.makepyfile(test_stray=DEEDS.format(deeds=["pass"]) + "\ndef test_them():\n    deeds\n")
+    for nothing_to_say_of in ("coverage_kernels/good.py", "test_stray.py"):
+        suite.run("-n0", nothing_to_say_of).stdout.no_fnmatch_line("NOTE:*")
 
 
 def test_ordinary_tests_are_left_alone(pytester: pytest.Pytester) -> None:
