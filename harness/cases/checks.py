@@ -17,6 +17,9 @@ MOST_PROGRAMS = 2**32
 
 def check_grid(grid: Any) -> None:
     """Raises CaseError for a grid that no launch could have."""
+    if callable(grid):
+        what = "grid must be a tuple of 1 to 3 integers, not a function"
+        raise CaseError(what, hint="nothing calls it: compute them in the case", about="grid")
     if not isinstance(grid, tuple) or not 1 <= len(grid) <= 3:
         raise CaseError(f"grid {grid!r} must be a tuple of 1 to 3 integers", about="grid")
     programs = 1
@@ -92,7 +95,8 @@ def _layers(kernel: Any) -> Iterator[Any]:
         yield layer
         layer = layer.fn
     if not hasattr(layer, "arg_names"):
-        raise CaseError(f"{kernel!r} is not a @triton.jit function")
+        # The name of a function: its repr has an address, which is another one in every run.
+        raise CaseError(f"{getattr(kernel, '__name__', kernel)!r} is not a @triton.jit function")
     yield layer
 
 

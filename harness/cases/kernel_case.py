@@ -150,7 +150,8 @@ class CaseInstance:
         try:
             built: Any = self.template.build(**self.chosen)
             if not isinstance(built, kind):
-                raise CaseError(f"{self.template.name} must return a {kind.__name__}")
+                got = "None" if built is None else f"an object of type {type(built).__name__}"
+                raise CaseError(f"{self.template.name} must return a {kind.__name__}, not {got}")
             check(built)
         except CaseError as error:
             raise self.placed(error) from error

@@ -96,6 +96,11 @@ def run(folder: Path, old: str, new: str) -> tuple[Verdict, Failure | None, int]
         ("reference=lambda", "reduction=0, reference=lambda", "reduction 0 must be an integer of one or more"),
         ("size = 16", "size = 1 / 0", "building the case raised ZeroDivisionError"),
         ("grid=(1,)", "grid=[1]", "must be a tuple of 1 to 3 integers"),
+        (
+            "grid=(1,)",
+            "grid=lambda meta: (1,)",
+            "grid must be a tuple of 1 to 3 integers, not a function .nothing calls it: ",
+        ),
         ("grid=(1,)", "grid=(True,)", "must be integers of zero or more"),
         ("grid=(1,)", "grid=(2**31,)", "more than 2..31 - 1 programs along an axis"),
         ("grid=(1,)", "grid=(65535, 65535, 64)", "is 274869518400 programs, more than"),
@@ -114,7 +119,9 @@ def test_it_is_a_collect_error_at_the_line(tmp_path: Path, old: str, new: str, w
     ("old", "new", "what"),
     [
         ("n=size,", "", "the kernel's parameter 'n' is given no value (add it to args: it has x, out, n, BLOCK"),
-        ("size = 16", "return 16", "copy must return a KernelCase"),
+        ("size = 16", "return 16", "copy must return a KernelCase, not an object of type int"),
+        ("size = 16", "return", "copy must return a KernelCase, not None"),
+        ("        copy_kernel,", "        copy_kernel.fn,", "'copy_kernel' is not a @triton.jit function"),
     ],
 )
 def test_what_has_no_line_of_its_own_is_said_at_the_case(tmp_path: Path, old: str, new: str, what: str) -> None:
