@@ -97,7 +97,8 @@ def run(options: argparse.Namespace) -> int:
     records = [(path, load_report(path)) for path in options.records or [last_report()]]
     verdicts = [verdict for _, record in records for verdict in record.verdicts]
     if not any(verdict.evidence.operations for verdict in verdicts):
-        raise UsageError("no case of the record says which ops it executed", hint="run on the npu or ttir target")
+        hint = "cases do that ran to their end on the npu or ttir target"
+        raise UsageError("no case of the record says which ops it executed", hint=hint)
     found = replace(coverage_map(verdicts), runs=tuple(_told_of(path, record) for path, record in records))
     sys.stdout.write(_FORMATS[options.format](found, options.holes))
     return 0

@@ -125,4 +125,5 @@ def test_a_record_without_ops_is_one_sentence(tmp_path, capsys):
     recorder.add(verdict("k/a.py::a[gpu]", "pass", {}))
     recorder.finish()
     assert main(["coverage", str(tmp_path)]) == 2
-    assert "no case of the record says which ops it executed" in capsys.readouterr().err
+    said = "no case of the record says which ops it executed (cases do that ran to their end on the npu or ttir target)"
+    assert said in capsys.readouterr().err
