@@ -2,6 +2,7 @@
 #
 #   make nightly   every case, behind the allowlist gate, with its report
 #   make test      every case and the harness's own tests
+#   make models    whole models through torch.compile, tiny and full sizes
 #   make thorough  the harness's own tests, on five times the examples
 #   make lint      ruff and pyright
 #
@@ -16,14 +17,18 @@ TORCH := $(shell sed -n 's/^torch==//p' constraints.txt)
 # Tests run side by side; each one's libraries must not start a thread for every core.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: test thorough nightly lint venv clean
+.PHONY: test models thorough nightly lint venv clean
 .DELETE_ON_ERROR:
 
 test: venv
 	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto tests/models
+
+models: venv
+	$(BIN)/python -m pytest -n auto models
 
 thorough: venv
-	$(BIN)/python -m pytest tests -n auto --hypothesis-profile=thorough
+	$(BIN)/python -m pytest tests tests/models -n auto --hypothesis-profile=thorough
 
 nightly: venv
 	$(BIN)/harness nightly

@@ -29,13 +29,39 @@ def on_the_host(dtype, size):
 """
 
 
+# To be collected only: quickly, since they import no torch.
+BARE = """
+from harness.cases import case
+
+
+@case(dtype=["fp32"], size=["tiny"])
+def small(dtype, size):
+    return None
+
+
+@case(dtype=["fp32"], size=["tiny"])
+def large(dtype, size):
+    return None
+"""
+NO_TORCH = """
+import pytest
+from harness.collection.cases import EXECUTION
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    if EXECUTION in config.stash:  # there are cases
+        config.stash[EXECUTION].preload = ()
+"""
+IDS = ["models/some.py::small[npu-fp32-tiny]", "models/some.py::large[npu-fp32-tiny]"]
+
+
 @pytest.fixture
-def models(pytester: pytest.Pytester) -> Path:
+def models(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    pytester.makeini("[pytest]\naddopts = -p xdist -p harness.pytest_plugin\n")
     pytester.makepyfile(test_ordinary="def test_ordinary():\n    pass\n")
     pytester.mkdir("models")
-    file = pytester.path / "models" / "some.py"
-    file.write_text(MODEL)
-    return file
+    return pytester.path / "models" / "some.py"
 
 
 def _ids(result: pytest.RunResult) -> list[str]:
@@ -43,25 +69,32 @@ def _ids(result: pytest.RunResult) -> list[str]:
 
 
 def test_models_are_collected_only_when_they_are_asked_for(pytester: pytest.Pytester, models: Path):
-    collect = ("--collect-only", "-q", "-p", "no:cacheprovider")
-    ids = ["models/some.py::small[npu-fp32-tiny]", "models/some.py::on_the_host[npu-fp32-tiny]"]
-    assert _ids(pytester.runpytest_subprocess(*collect)) == ["test_ordinary.py::test_ordinary"]
-    assert _ids(pytester.runpytest_subprocess(*collect, "--models"))[:2] == ids
-    assert _ids(pytester.runpytest_subprocess(*collect, "models")) == ids
-    assert _ids(pytester.runpytest_subprocess(*collect, "models", "-m", "models and npu", "-k", "small")) == ids[:1]
+    models.write_text(BARE)
+    pytester.makeconftest(NO_TORCH)
+
+    def collected(*options: str) -> list[str]:
+        return _ids(pytester.runpytest_inprocess("--collect-only", "-q", "-n0", "-p", "no:cacheprovider", *options))
+
+    assert collected() == ["test_ordinary.py::test_ordinary"]
+    assert collected("--models")[:2] == IDS
+    assert collected("models") == IDS
+    assert collected("models", "-m", "models and npu", "-k", "small") == IDS[:1]
 
 
 def test_a_listed_model_is_no_stale_line_where_models_were_not_asked_for(pytester: pytest.Pytester, models: Path):
+    models.write_text(BARE)
+    pytester.makeconftest(NO_TORCH)
     kernels = pytester.mkdir("coverage_kernels")
     (kernels / "one.py").write_text(
         "from harness.cases import Buffer, KernelCase, case\n@case(n=[])\ndef nothing(n):\n    return None\n"
     )
-    (pytester.path / "allowlist.txt").write_text("coverage_kernels/*\nmodels/some.py::small[npu-fp32-tiny]\n")
-    result = pytester.runpytest_subprocess("--gate", "-p", "no:cacheprovider", "-n0")
+    (pytester.path / "allowlist.txt").write_text(f"coverage_kernels/*\n{IDS[0]}\n")
+    result = pytester.runpytest_inprocess("--gate", "-p", "no:cacheprovider", "-n0")
     assert "matches no case" not in "\n".join(result.outlines)
 
 
 def test_a_run_of_models(pytester: pytest.Pytester, models: Path):
+    models.write_text(MODEL)
     result = pytester.runpytest_subprocess("models", "-n0", "-p", "no:cacheprovider")
     result.assert_outcomes(passed=1, failed=1)
     record = json.loads((pytester.path / ".harness" / "report" / "record.json").read_text())
