@@ -1,8 +1,8 @@
 """MobileNetV2: inverted residuals.
 
 A 1x1 convolution that widens, a depthwise 3x3, and a 1x1 that narrows with no activation behind it. The depthwise one
-has a group for every channel: a grid axis of the convolution's template, whose tiles are a single column wide. ReLU6
-clamps on both sides; the shortcut is there only where the shape stays.
+has a group for every channel, which is a grid axis of the convolution's template. ReLU6 clamps on both sides; the
+shortcut is there only where the shape stays.
 """
 
 import torch
