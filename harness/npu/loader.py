@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from harness.cases.checks import check_grid
 from harness.executor.api import Argument, LaunchResult
 from harness.executor.memory import Memory
 from harness.npu.arguments import bind_arguments
@@ -42,7 +43,11 @@ class LoadedKernel:
     program: Program | None = None
 
     def launch(self, grid: Grid, signature: Mapping[str, Any], values: Sequence[Any]) -> LaunchResult:
-        """Executes the kernel over a grid (x, y, z) and tells the current session. Raises Trap or UsageError."""
+        """Executes the kernel over a grid (x, y, z) and tells the current session.
+
+        Raises CaseError for a grid that no launch has, Trap or UsageError.
+        """
+        check_grid(grid)
         session = current_session()
         if session.transform is None:
             return self._launch(session, grid, signature, values)

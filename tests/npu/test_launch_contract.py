@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 import torch
 import triton
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from harness.errors import OutOfBounds, Refusal, UsageError
+from harness.errors import CaseError, OutOfBounds, Refusal, UsageError
 from harness.npu.session import Session
 
 pytestmark = pytest.mark.usefixtures("session")
@@ -172,6 +173,19 @@ def test_a_grid_of_zero_runs_nothing(session: Session):
     plus_one[(0,)](out, out, 4, BLOCK=16)
     assert torch.equal(out, torch.zeros(4))
     assert session.launches[0].result.programs == 0
+
+
+def test_a_grid_may_be_of_any_integers():
+    out = torch.zeros(4)
+    plus_one[(np.int64(1), True)](out, out, 4, BLOCK=16)
+    assert torch.equal(out, torch.ones(4))
+
+
+@pytest.mark.parametrize(("grid", "what"), [((-1,), "integers of zero or more"), ((2**16, 2**16, 2), "more than")])
+def test_a_grid_that_no_launch_has_is_refused_in_one_sentence(grid: tuple[int, ...], what: str):
+    out = torch.zeros(4)
+    with pytest.raises(CaseError, match=what):
+        plus_one[grid](out, out, 4, BLOCK=16)
 
 
 def test_an_empty_tensor_is_an_argument_like_any_other():

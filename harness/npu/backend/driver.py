@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from triton.backends.compiler import GPUTarget
@@ -178,7 +179,9 @@ class NpuLauncher:
         if enter_hook is not None:
             enter_hook(launch_metadata)
         try:
-            function.launch((grid_x, grid_y, grid_z), self.signature, arguments)
+            # As the C launchers read them: whatever is an index, such as one of NumPy's integers.
+            x, y, z = (int(index(extent)) for extent in (grid_x, grid_y, grid_z))
+            function.launch((x, y, z), self.signature, arguments)
         except HarnessError as error:
             relocate(error, function.file, self.file)
             raise
