@@ -71,9 +71,9 @@ def test_a_wrong_result_is_not_timed() -> None:
         pass
 
 
-@pytest.mark.parametrize("benchmark", [tiny_kernel.TINY, tiny_kernel.RETURNS], ids=lambda one: one.name)
-def test_torch_writes_into_the_buffers_or_returns_their_content(benchmark: Benchmark) -> None:
-    with SIDES["torch"].open(Setting(benchmark)) as sampler:
+@pytest.mark.parametrize("kernel", [tiny_kernel.TINY, tiny_kernel.RETURNS], ids=lambda one: one.name)
+def test_torch_writes_into_the_buffers_or_returns_their_content(kernel: Benchmark) -> None:
+    with SIDES["torch"].open(Setting(kernel)) as sampler:
         assert all(second > 0 for second in sampler()["seconds"])
 
 
