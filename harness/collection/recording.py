@@ -210,8 +210,12 @@ class Recording:
         """With a gate, cases fail the run by what is listed, and everything else as ever."""
         if self.trouble:
             return pytest.ExitCode.USAGE_ERROR
-        if self.record is not None and self.record.void and exitstatus == pytest.ExitCode.OK:
-            return pytest.ExitCode.TESTS_FAILED
+        judged = self._judged_status(exitstatus)
+        unproven = self.record is not None and (self.record.void or self.record.troubles)
+        # Green is what there is a report of, and nothing else.
+        return pytest.ExitCode.TESTS_FAILED if unproven and judged == pytest.ExitCode.OK else judged
+
+    def _judged_status(self, exitstatus: int) -> int:
         gate = self.record.gate if self.record else None
         if gate is None or exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
             return exitstatus

@@ -234,6 +234,21 @@ def test_pytests_own_process_imports_no_torch(suite: Suite) -> None:
     assert suite.pytester.runpytest_subprocess("-n0").ret == pytest.ExitCode.OK
 
 
+@pytest.mark.parametrize("options", [(), ("--gate",)])
+def test_a_run_whose_report_cannot_be_written_is_not_green(suite: Suite, options: tuple[str, ...]) -> None:
+    suite.add("good.py", "pass")
+    (suite.pytester.path / "allowlist.txt").write_text("coverage_kernels/*\n", encoding="ascii")
+    spoil = (
+        "def pytest_runtest_teardown(item):\n"
+        "    folder = item.config.rootpath / '.harness/report'\n"
+        "    (folder / 'record.json').mkdir(exist_ok=True)\n"
+    )
+    suite.pytester.makeconftest(CONFTEST + spoil)
+    result = suite.run("-n0", *options)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["*cannot write*record.json*"])
+
+
 def test_a_case_file_where_nobody_looks_for_one_is_said(suite: Suite) -> None:
     suite.add("good.py")
     (suite.pytester.path / "stray.py").write_text(DEEDS.format(deeds=["pass"]), encoding="ascii")
