@@ -51,6 +51,8 @@ _SETTINGS: Mapping[str, Any] = {
     "graph_partition": False,
     "layout_optimization": False,
     "triton.decompose_sort_ops": True,
+    # Of a product much deeper than its sides Inductor would write no template at all, but a graph of its own to time.
+    "triton.num_decompose_k_splits": 0,
 }
 
 

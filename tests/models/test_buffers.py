@@ -107,6 +107,7 @@ KINDS: dict[str, tuple[Callable[[], Any], Callable[[], tuple[Any, ...]], dict[st
     "several results": (lambda: several_results, lambda: (torch.randn(5, 12),), {}),
     "long sums": (lambda: long_sums, lambda: (torch.randn(100_000),), {}),
     "sort": (lambda: sorted_rows, lambda: (torch.randn(5, 12),), {}),
+    "deep product": (lambda: torch.matmul, lambda: (torch.randn(2, 2048), torch.randn(2048, 16)), {}),
     "optimizer": (lambda: updated, lambda: (torch.randn(33), torch.randn(33), torch.randn(33)), {}),
     "half precision": (Concatenated, lambda: (torch.randn(4, 8),), {"dtype": "bf16", "train": True}),
 }
