@@ -62,15 +62,20 @@ class Baseline:
         write_text(path, json.dumps(encode(self), indent=0, sort_keys=True) + "\n")
 
 
-def compare(baseline: Baseline, verdicts: Iterable[Verdict], collected: frozenset[str] | None = None) -> Comparison:
-    """Verdicts against the baseline. `collected` are all cases there are, or None when that is not known:
-    only then can a case be said to be gone."""
+def compare(
+    baseline: Baseline,
+    verdicts: Iterable[Verdict],
+    collected: frozenset[str] | None = None,
+    left_out: tuple[str, ...] = (),
+) -> Comparison:
+    """Verdicts against the baseline. `collected` are all cases there are, but for those whose ids begin like one of
+    `left_out`, or None when that is not known: only where it is can a case be said to be gone."""
     found = Comparison()
     for verdict in verdicts:
         if verdict.outcome not in _PROVES_NOTHING:
             _compare_case(baseline.cases.get(verdict.case), verdict, found)
     if collected is not None:
-        found.gone = sorted(set(baseline.cases) - collected)
+        found.gone = sorted(one for one in set(baseline.cases) - collected if not one.startswith(left_out))
     return found
 
 

@@ -129,7 +129,7 @@ class Recorder:
     def _compare(self, record: Record, scope: Scope | None) -> None:
         collected = scope.collected if scope and scope.whole and not record.interrupted else None
         if self.baseline.cases:
-            record.comparison = compare(self.baseline, record.verdicts, collected)
+            record.comparison = compare(self.baseline, record.verdicts, collected, scope.left_out if scope else ())
         gone = record.comparison.gone if record.comparison else []
         with self._troubles():
             self.baseline.updated(record.verdicts, gone).save(self.folder / BASELINE)

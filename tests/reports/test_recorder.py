@@ -61,6 +61,8 @@ def test_only_a_whole_run_can_say_that_a_case_is_gone(run):
     run({A: "", B: ""})
     few = run({A: ""}, scope=Scope(frozenset({A}), whole=False)).comparison
     assert few is not None and few.gone == []
+    without_models = run({A: ""}, scope=Scope(frozenset({A}), left_out=(B.partition("::")[0],))).comparison
+    assert without_models is not None and without_models.gone == []
     whole = run({A: ""}, scope=Scope(frozenset({A}))).comparison
     assert whole is not None and whole.gone == [B]
     again = run({A: "", C: "race"}, scope=Scope(frozenset({A, C}))).comparison
