@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from harness.targets.failures import Context, failure_of
 from harness.targets.npu import outcome_of
 from harness.targets.op_usage import ops_used
 from harness.targets.run_case import seed_text
+from harness.targets.stage_clock import StageClock
 from harness.targets.stderr_log import StderrLog, stderr_log
 from harness.targets.target import EnterStage
 
@@ -130,8 +130,11 @@ class _Run:
     evidence: Evidence
     tell: EnterStage
     log: StderrLog
-    stage_began: float = 0.0
+    clock: StageClock = field(init=False)
     lines: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.clock = StageClock(self.evidence)
 
     def run(
         self,
@@ -162,7 +165,7 @@ class _Run:
             context = Context(self.evidence.stage, None, self.log.text())
             placed = self.instance.placed(error) if isinstance(error, CaseError) else error
             self.evidence.failure = failure_of(placed.with_traceback(error.__traceback__), context)
-        self._clock()
+        self.clock.stop()
         self._keep(run)
         return self.evidence
 
@@ -185,14 +188,5 @@ class _Run:
         self.evidence.output = "\n".join(self.lines)
 
     def _enter(self, stage: str) -> None:
-        self._clock()
-        self.evidence.stage = stage
+        self.clock.begin(stage)
         self.tell(stage)
-
-    def _clock(self) -> None:
-        """Adds the time since the last call to the stage that is ending."""
-        now = time.perf_counter()
-        if self.stage_began:
-            seconds = self.evidence.seconds
-            seconds[self.evidence.stage] = seconds.get(self.evidence.stage, 0.0) + now - self.stage_began
-        self.stage_began = now

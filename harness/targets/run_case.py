@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -27,6 +26,7 @@ from harness.targets.op_usage import ops_used
 from harness.targets.operation import operation_of
 from harness.targets.registry import target_named
 from harness.targets.roles import measured_roles
+from harness.targets.stage_clock import StageClock
 from harness.targets.stderr_log import StderrLog, stderr_log
 from harness.targets.target import BoundLaunch, EnterStage, LaunchOutcome, RunContext, Target
 
@@ -70,8 +70,11 @@ class _Run:
     before: Snapshot | None = None
     kernel: Any = None  # the one being launched
     irs: dict[str, Callable[[], str]] = field(default_factory=dict)
-    stage_began: float = 0.0
+    clock: StageClock = field(init=False)
     telling: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self.clock = StageClock(self.evidence)
 
     def run(self) -> Evidence:
         self._enter("collect")
@@ -81,7 +84,7 @@ class _Run:
             context = Context(self.evidence.stage, self.kernel, self.log.text())
             placed = self.instance.placed(error) if isinstance(error, CaseError) else error
             self.evidence.failure = failure_of(placed.with_traceback(error.__traceback__), context)
-        self._clock()
+        self.clock.stop()
         if self._went_wrong and self.options.artifacts:
             self._save()
         return self.evidence
@@ -178,21 +181,12 @@ class _Run:
             self._enter(stage)
 
     def _enter(self, stage: str) -> None:
-        self._clock()
-        self.evidence.stage = stage
+        self.clock.begin(stage)
         self.tell(stage)
 
     def _in_loop(self, where: SourceLocation) -> None:
         with self.telling:  # programs may run on threads
             self.tell(self.evidence.stage, where)
-
-    def _clock(self) -> None:
-        """Adds the time since the last call to the stage that is ending."""
-        now = time.perf_counter()
-        if self.stage_began:
-            seconds = self.evidence.seconds
-            seconds[self.evidence.stage] = seconds.get(self.evidence.stage, 0.0) + now - self.stage_began
-        self.stage_began = now
 
     def _keep_ir(self, stage: str, text: Callable[[], str]) -> None:
         self.irs[stage] = text
