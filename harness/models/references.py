@@ -12,6 +12,7 @@ import numpy as np
 from harness.cases.dtypes import as_dtype
 from harness.cases.evidence import BufferEvidence
 from harness.cases.model_case import ModelCase
+from harness.errors import CaseError
 from harness.goldens import Operation
 from harness.models.judge import OWN, Claim, judge, largest_finite
 from harness.models.tensors import buffer_of, content_of
@@ -64,6 +65,8 @@ def references_of(case: ModelCase) -> References:
     wide = Subject.of(case, "fp64")
     with _everything_in_float64():
         results = wide.results(case, wide.module)
+    if not results:
+        raise CaseError("the module returns no tensor and changes none: there is nothing to compare")
     return References(case, results)
 
 

@@ -11,6 +11,10 @@ from model_kit import assert_clean, run
 from torch import nn
 from torch.nn import functional as F
 
+from harness.cases import ModelCase
+from harness.errors import CaseError
+from harness.models.references import references_of
+
 
 class Concatenated(nn.Module):
     """Kernels write parts of one buffer."""
@@ -186,3 +190,8 @@ def test_a_module_that_returns_its_loss():
     outcome = run(Loss(), torch.randn(5, 8), torch.tensor([1, 0, 3, 2, 1]), train=True)
     assert_clean(outcome)
     assert "gradient of layer.weight" in {buffer.name for buffer in outcome.results}
+
+
+def test_a_module_that_returns_no_tensor_has_nothing_to_compare():
+    with pytest.raises(CaseError, match="returns no tensor"):
+        references_of(ModelCase(lambda x: None, inputs=(torch.ones(2),)))
