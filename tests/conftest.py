@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Generator
 from functools import cache
+from typing import Any
 
 import pytest
 from examples import ALL, SUPPRESSED
@@ -34,7 +36,12 @@ def one_toolchain(_packages, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fingerprint, "_package", _packages)
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_finish() -> None:
-    """Thousands of collected tests and all of torch stay to the end: a full collection need not look at them."""
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Thousands of collected tests and all of torch stay to the end: nobody need look for garbage in them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
