@@ -9,7 +9,8 @@ from pathlib import Path
 
 from harness.cases.evidence import Evidence, Failure, Verdict
 from harness.cases.loading import CaseSummary
-from harness.collection.settings import DEFAULT_TARGET, Settings
+from harness.cases.targets import ENVIRONMENTS, check_target_name
+from harness.collection.settings import Settings
 from harness.errors import EnvironmentFailed
 from harness.isolation import PRELOAD, RUNNER, CaseRequest, IsolatedRunner
 from harness.reports import folder_name
@@ -117,14 +118,8 @@ def check_target(target: str) -> None:
         gpu_target(target)
         check_architecture(target)
         return
-    from harness.targets.registry import target_named
-
-    target_named(target)
+    check_target_name(target)
 
 
 def _environment_of(target: str) -> Mapping[str, str]:
-    if target in (DEFAULT_TARGET, LIT_TARGET) or is_pipeline(target):
-        return {}  # as its own module says; but that imports torch, which this process can do without
-    from harness.targets.registry import target_named
-
-    return target_named(target).environment
+    return ENVIRONMENTS.get(target, {})  # a lit case, or one of a GPU's pipeline, needs none

@@ -27,7 +27,7 @@ from harness.collection.cases import (
 from harness.collection.execution import LIT_TARGET, Execution, check_target
 from harness.collection.recording import WORKER_COLLECTED, WORKER_SELECTED, Recording
 from harness.collection.scope import wants_cases
-from harness.collection.settings import DEFAULT_TARGET, Settings
+from harness.collection.settings import Settings
 from harness.errors import HarnessError
 from harness.gate import Gate
 from harness.versions import check_versions
@@ -129,9 +129,6 @@ class KernelCases:
 
 
 def _check_targets(settings: Settings) -> None:
-    """Known names only; the default one is known without importing what it needs."""
-    if settings.targets == (DEFAULT_TARGET,):
-        return
     try:
         for name in settings.targets:
             check_target(name)

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from harness.cases.options import CHECKS, RunOptions
+from harness.cases.targets import DEFAULT_TARGET
 from harness.collection.sharding import Shard, parse_shard
 from harness.errors import HarnessError
 
 DEFAULT_FOLDER = "coverage_kernels"
 DEFAULT_LIT_FOLDER = "lit_tests"
 DEFAULT_MODEL_FOLDER = "models"
-DEFAULT_TARGET = "npu"
 DEFAULT_MACHINE = "default"
 NO_MACHINE = ""  # the target's IR is executed
 # Measured over a thirtieth of this repository's cases: Triton's compiler and the executor of its programs need up to

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from harness.cases.targets import ENVIRONMENTS
 from harness.errors import UsageError
 from harness.npu.activation import npu_driver_active
 from harness.npu.session import Session, use_session
@@ -22,7 +23,7 @@ class InterpreterTarget:
     simulated: bool = False
     device: str = "cpu"
     stages: tuple[str, ...] = ("simulate",)
-    environment: Mapping[str, str] = field(default_factory=lambda: {"TRITON_INTERPRET": "1"})
+    environment: Mapping[str, str] = field(default_factory=lambda: ENVIRONMENTS["interpreter"])
 
     def check(self) -> None:
         from triton import knobs

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from harness.errors import UsageError
+from harness.cases.targets import DEFAULT_TARGET, check_target_name
 from harness.targets.gpu import GpuTarget
 from harness.targets.interpreter import InterpreterTarget
 from harness.targets.npu import NPU, TTIR
 from harness.targets.target import Target
 
-DEFAULT_TARGET = "npu"
+__all__ = ["DEFAULT_TARGET", "target_named", "targets"]
 
 
 def targets() -> dict[str, Target]:
@@ -19,8 +19,5 @@ def targets() -> dict[str, Target]:
 
 def target_named(name: str) -> Target:
     """The target called `name`. Raises UsageError, listing the known ones."""
-    known = targets()
-    if name not in known:
-        hint = f"one of: {', '.join(known)}, or a GPU as BACKEND:ARCH, such as cuda:90"
-        raise UsageError(f"there is no target {name!r}", hint=hint)
-    return known[name]
+    check_target_name(name)
+    return targets()[name]

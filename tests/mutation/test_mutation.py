@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.cases.evidence import Verdict
+from harness.cases.targets import DEFAULT_TARGET
 from harness.collection.cases import EXECUTION
-from harness.collection.settings import DEFAULT_TARGET
 from harness.isolation import IsolatedRunner
 
 from .fault import Fault, FaultNotInjected

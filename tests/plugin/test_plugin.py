@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 # Imported here, since inner runs forget what they import, and NumPy cannot be imported twice.
-from harness.collection.settings import DEFAULT_TARGET
+from harness.cases.targets import DEFAULT_TARGET, ENVIRONMENTS
 from harness.gate import Gate, allow
 from harness.reports import RunInfo, load_report
-from harness.targets.registry import target_named
+from harness.targets.registry import targets
 
 MISBEHAVIOUR = Path(__file__).parents[1] / "isolation"
 
@@ -221,8 +221,9 @@ def test_broken_files_are_errors_at_their_line_and_stop_nothing(suite: Suite) ->
     assert [one["kind"] for one in suite.record()["gate"]["problems"]] == ["not-run"]
 
 
-def test_the_default_target_needs_no_environment() -> None:
-    assert not target_named(DEFAULT_TARGET).environment
+def test_targets_are_known_by_name_and_environment_before_torch_is_imported() -> None:
+    assert {name: target.environment for name, target in targets().items()} == ENVIRONMENTS
+    assert not ENVIRONMENTS[DEFAULT_TARGET]
 
 
 def test_pytests_own_process_imports_no_torch(suite: Suite) -> None:
@@ -231,7 +232,8 @@ def test_pytests_own_process_imports_no_torch(suite: Suite) -> None:
         "def pytest_unconfigure():\n    import sys\n    assert not {'torch', 'triton', 'numpy'} & set(sys.modules)\n"
     )
     suite.pytester.makeconftest(CONFTEST + check)
-    assert suite.pytester.runpytest_subprocess("-n0").ret == pytest.ExitCode.OK
+    run = suite.pytester.runpytest_subprocess("-n0", "--target=npu,interpreter")
+    assert run.ret == pytest.ExitCode.OK
 
 
 @pytest.mark.parametrize("options", [(), ("--gate",)])
