@@ -1,8 +1,8 @@
 """Everything about torch and Triton that has to be changed while Inductor compiles for the simulated NPU.
 
 No other module touches torch's or Triton's insides: whatever is patched is patched here, says why, and is undone when
-the block of `npu_inductor` ends. Read and tested with torch 2.13; other releases are refused in one sentence, since
-Inductor's classes change from one to the next.
+the block of `npu_inductor` ends. Read and tested with torch 2.13 and 2.14; other releases are refused in one sentence,
+since Inductor's classes change from one to the next.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from packaging.specifiers import SpecifierSet
 
 from harness.errors import UnsupportedVersion
 
-SUPPORTED_TORCH = SpecifierSet(">=2.13,<2.14")
+SUPPORTED_TORCH = SpecifierSet(">=2.13,<2.15")
 
 # The key under which Inductor looks for a Triton backend for CPU tensors, and what it names in GPUTarget.
 CPU = "cpu"
@@ -302,7 +302,7 @@ def _plain_attention() -> Iterator[None]:
 
 @contextmanager
 def _kernel_hooks(hooks: Hooks) -> Iterator[None]:
-    """`config.generate_intermediate_hooks` emits nothing for Triton kernels in torch 2.13 (it compares names of
+    """`config.generate_intermediate_hooks` emits nothing for Triton kernels in torch 2.13 and 2.14 (it compares names of
     operations with names of buffers), and knows neither when memory is allocated nor when it is freed."""
     from torch._inductor import scheduler
 

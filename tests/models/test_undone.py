@@ -86,6 +86,7 @@ def test_a_module_compiled_here_is_compiled_anew_elsewhere():
 
 
 def test_a_torch_that_is_not_known_is_refused_in_a_sentence():
-    with pytest.raises(UnsupportedVersion, match=r"models run with torch .*; this is torch 2\.14\.0"):
-        check_torch("2.14.0+cpu")
+    with pytest.raises(UnsupportedVersion, match=r"models run with torch .*; this is torch 2\.15\.0"):
+        check_torch("2.15.0+cpu")
     check_torch("2.13.0+cpu")
+    check_torch("2.14.1")
