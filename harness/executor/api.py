@@ -44,6 +44,7 @@ class ExecutorOptions:
     max_steps  loop iterations of one program before the watchdog stops it
     native   whether runs of ops may be compiled to machine code (see `harness.executor.native`)
     native_elements  a launch of fewer elements is not worth compiling for
+    idle_elements  nor one of fewer elements another plan, without lanes that no program uses (see `idle_lanes`)
     copies  when asynchronous copies, stores and products read and write: "earliest", where they are issued, or
             "latest", at the wait that completes them. A kernel whose result depends on it has a race
     probe    told of every value that an `npu.probe` shows: its number, the numbers of the programs (x fastest), and
@@ -60,6 +61,7 @@ class ExecutorOptions:
     max_turns: int = 40_000
     native: bool = True
     native_elements: int = 1 << 20
+    idle_elements: int = 1 << 22
     probe: Callable[[int, np.ndarray, np.ndarray], None] | None = None
     in_loop: Callable[[SourceLocation], None] | None = None
 

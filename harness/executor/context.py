@@ -6,6 +6,8 @@ import enum
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from harness.errors import Deadlock
 from harness.executor.api import ExecutorOptions, LaunchResult, is_to_be_told
 from harness.executor.local import LocalState, program_numbers
@@ -133,3 +135,12 @@ class Context:
                 hint="the watchdog stopped it; the kernel waits for something that never comes",
                 program=self.program_of(0),
             )
+
+
+def ids_of(grid: tuple[int, int, int], first: int, last: int) -> tuple[Array, Array, Array]:
+    """The ids along x, y and z of the programs with these numbers, x fastest; int32."""
+    numbers = np.arange(first, last, dtype=np.int64)
+    width, height, _ = grid
+    x = numbers % width if width > 1 else np.zeros_like(numbers)
+    y = numbers // width % height if height > 1 else np.zeros_like(numbers)
+    return x.astype(np.int32), y.astype(np.int32), (numbers // (width * height)).astype(np.int32)

@@ -14,17 +14,17 @@ from xdsl.ir import Attribute
 from harness.errors import Deadlock, HarnessError, UsageError
 from harness.executor.api import Argument, DescriptorArgument, ExecutorOptions, LaunchResult, PointerArgument
 from harness.executor.checks import Shadow
-from harness.executor.context import Context, Turn
+from harness.executor.context import Context, Turn, ids_of
 from harness.executor.memory import Memory
 from harness.executor.ops_control import call_function, prepared, run_function
 from harness.executor.ops_memory import descriptor_block
 from harness.executor.ops_tensor import item_bytes
 from harness.executor.plan import Plan
 from harness.executor.pool import Pool
+from harness.executor.shorter import without_idle_lanes
 from harness.executor.types import element, extents
 from harness.executor.values import Descriptor, Pointer
 from harness.semantics import numpy_dtype
-from harness.semantics.types import Array
 
 _FULL_CHECK_ELEMENTS = 1 << 16  # remembering every byte costs memory
 _PRODUCT_BATCH = 8  # times the batch of other kernels
@@ -43,6 +43,7 @@ def launch(
     """
     options = options or ExecutorOptions()
     values = _bound(plan, arguments)
+    plan = without_idle_lanes(plan, grid, values, options)
     total = grid[0] * grid[1] * grid[2]
     result = LaunchResult(total)
     if total == 0:
@@ -95,15 +96,6 @@ def _descriptor(type_: Attribute, argument: DescriptorArgument) -> Descriptor:
 
 
 # --- batches -----------------------------------------------------------------------------------------------------
-
-
-def ids_of(grid: tuple[int, int, int], first: int, last: int) -> tuple[Array, Array, Array]:
-    """The ids along x, y and z of the programs with these numbers, x fastest; int32."""
-    numbers = np.arange(first, last, dtype=np.int64)
-    width, height, _ = grid
-    x = numbers % width if width > 1 else np.zeros_like(numbers)
-    y = numbers // width % height if height > 1 else np.zeros_like(numbers)
-    return x.astype(np.int32), y.astype(np.int32), (numbers // (width * height)).astype(np.int32)
 
 
 def batch_size(widest: int, grid: tuple[int, int, int], elements: int) -> int:

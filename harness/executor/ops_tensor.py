@@ -77,7 +77,9 @@ def _program_id(planner: Planner, operation: Operation) -> Step:
     axis = get(operation, "axis")
 
     def run(context: Context, frame: Frame) -> None:
-        frame[target] = context.ids[axis]
+        ids = context.ids[axis]
+        # What all programs of the batch share they share: the same value, once.
+        frame[target] = ids[:1] if (ids == ids[0]).all() else ids
 
     return run
 

@@ -6,7 +6,8 @@ attributes is decided there. A step reads and writes slots of the frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,10 +19,11 @@ from harness.errors import HarnessError, UnsupportedOp
 from harness.executor.analysis import feeds_dot, is_pure
 from harness.executor.clocks import RELAXED
 from harness.executor.context import Context
+from harness.executor.idle_lanes import Ends, IdleLanes, idle_lanes
 from harness.executor.native.groups import Group, grouped
 from harness.executor.native.step import GroupStep
 from harness.executor.pending import may_be_pending, watched
-from harness.executor.types import extents, ordering_of
+from harness.executor.types import extents, get, ordering_of
 from harness.ir import operation_name, source_location
 
 Frame = list[Any]
@@ -123,10 +125,20 @@ class FunctionPlan:
 
 @dataclass
 class Plan:
-    """A module ready to run. `entry` is the kernel; the others are called by it."""
+    """A module ready to run. `entry` is the kernel; the others are called by it. `native` is as it was asked for."""
 
     entry: FunctionPlan
     functions: dict[str, FunctionPlan]
+    module: ModuleOp
+    native: bool = True
+    # Of `harness.executor.shorter`: plans without lanes that are idle, by where tiles end, and by launch.
+    shorter: dict[Ends, Plan] = field(default_factory=dict)
+    of_launch: dict[Hashable, Plan] = field(default_factory=dict)
+
+    @functools.cached_property
+    def idle(self) -> IdleLanes | None:
+        """What may be idle in the kernel."""
+        return idle_lanes(self.module, self.entry.name)
 
     @property
     def spins(self) -> bool:
@@ -364,12 +376,10 @@ def compile_module(module: ModuleOp, kernel: str | None = None, native: bool = T
     entry = kernel or _entry(functions)
     planned: dict[str, FunctionPlan] = {}
     _plan_function(entry, functions, planned, native)
-    return Plan(planned[entry], planned)
+    return Plan(planned[entry], planned, module, native)
 
 
 def _entry(functions: dict[str, Operation]) -> str:
-    from harness.executor.types import get
-
     public = [name for name, op in functions.items() if get(op, "sym_visibility", "public") == "public"]
     if len(public) != 1:
         raise UnsupportedOp(f"the module has {len(public)} public functions; name the kernel")
@@ -404,8 +414,6 @@ def _plan_function(name: str, functions: dict[str, Operation], planned: dict[str
 
 
 def _callee(call: Operation) -> str:
-    from harness.executor.types import get
-
     return get(call, "callee")
 
 
@@ -451,8 +459,6 @@ def _holds(operation: Operation, names: frozenset[str]) -> bool:
 
 
 def _is_volatile(operation: Operation) -> bool:
-    from harness.executor.types import get
-
     return operation.name == "tt.load" and bool(get(operation, "isVolatile", 0))
 
 

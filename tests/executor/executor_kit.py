@@ -82,6 +82,8 @@ def ways(full: bool = True) -> list[ExecutorOptions]:
     options = [ExecutorOptions(batch_elements=elements) for elements in (1 << 18, 1, 96)]
     options.append(ExecutorOptions(batch_elements=96, threads=2))
     options.append(ExecutorOptions(native_elements=0))
+    options.append(ExecutorOptions(idle_elements=0))
+    options.append(ExecutorOptions(native_elements=0, idle_elements=0))
     return [*options, ExecutorOptions(checks="full")] if full else options
 
 
