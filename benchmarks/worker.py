@@ -17,6 +17,7 @@ from typing import Any, TextIO
 from benchmarks.benchmark import find_benchmark
 from benchmarks.sides import SIDES, Setting
 from harness.errors import HarnessError
+from harness.process_end import leave
 
 
 def main(arguments: list[str]) -> int:
@@ -67,4 +68,4 @@ def _answer(answers: TextIO, key: str, value: Any) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    leave(main(sys.argv[1:]))

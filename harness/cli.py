@@ -8,18 +8,41 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+from typing import NoReturn
 
 from harness import __version__
-from harness.commands import allowlist, bisect, coverage, extract, machine, matrix, model, new, nightly, opt, report
 from harness.errors import HarnessError
+from harness.process_end import leave
 from harness.versions import check_versions
 
-_COMMANDS = (report, allowlist, new, nightly, coverage, opt, bisect, matrix, machine, model, extract)
+# The module that each subcommand lives in.
+MODULES = {
+    "report": "report",
+    "allow": "allowlist",
+    "disallow": "allowlist",
+    "new": "new",
+    "nightly": "nightly",
+    "coverage": "coverage",
+    "opt": "opt",
+    "bisect": "bisect",
+    "matrix": "matrix",
+    "disasm": "machine",
+    "time": "machine",
+    "model": "model",
+    "extract": "extract",
+}
+
+
+def run() -> NoReturn:
+    """The process of the command `harness`."""
+    leave(main())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one subcommand; returns the exit status."""
-    options = parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    options = parser(given[0] if given else "").parse_args(given)
     try:
         if options.compiles:
             check_versions()
@@ -34,16 +57,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line."""
+def parser(command: str = "") -> argparse.ArgumentParser:
+    """The parser of the whole command line; of `command` alone, if there is one of that name: to import what the
+    others need takes longer than many a command does."""
+    modules = [MODULES[command]] if command in MODULES else dict.fromkeys(MODULES.values())
     top = argparse.ArgumentParser(prog="harness", description="Kernel coverage for Triton compilers.")
     top.set_defaults(compiles=False)  # a command that needs Triton and torch says so
     top.add_argument("--version", action="version", version=f"harness {__version__}")
     subcommands = top.add_subparsers(required=True, metavar="COMMAND")
-    for command in _COMMANDS:
-        command.register(subcommands)
+    for module in modules:
+        import_module(f"harness.commands.{module}").register(subcommands)
     return top
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run()

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.errors import HarnessError
+from harness.process_end import leave
 
 if TYPE_CHECKING:
     from harness.bisect.results import Bisection, LaunchBisection
@@ -132,12 +133,12 @@ def find(case: CaseName, target: str, enter_stage: Callable[[str], None]) -> Cel
 def why_unsupported(target: str) -> str:
     """Why no case can be run with the Triton of this process; "" where they can."""
     try:
-        import_module("harness.bisect.run")
         from harness.bisect.architectures import check_architecture
         from harness.bisect.capture import gpu_target
 
         gpu_target(target)
         check_architecture(target)
+        import_module("harness.bisect.run")  # last: it imports torch
     except (ImportError, AttributeError, HarnessError) as error:
         return f"{type(error).__name__}: {error}"
     return ""
@@ -181,4 +182,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    leave(main())

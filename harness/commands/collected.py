@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from harness.commands.project import project_root
 from harness.errors import UsageError
 from harness.gate import Entry, check_node_id, nearest
+from harness.process_end import leave
 
 if TYPE_CHECKING:
     import pytest
@@ -87,4 +88,4 @@ def _main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(_main(sys.argv[1:]))
+    leave(_main(sys.argv[1:]))

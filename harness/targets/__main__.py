@@ -15,6 +15,7 @@ from harness.cases.evidence import Evidence
 from harness.cases.loading import load_templates
 from harness.cases.options import CHECKS, RunOptions
 from harness.errors import HarnessError, UsageError
+from harness.process_end import leave
 from harness.targets.registry import DEFAULT_TARGET, target_named
 from harness.targets.run_case import run_case
 from harness.targets.target import EnterStage
@@ -85,4 +86,4 @@ def _set_environment(arguments: list[str]) -> None:
 
 if __name__ == "__main__":
     _set_environment(sys.argv[1:])
-    sys.exit(main(sys.argv[1:]))
+    leave(main(sys.argv[1:]))

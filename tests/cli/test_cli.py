@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
@@ -12,7 +13,7 @@ import pytest
 
 from harness.cases.evidence import Evidence, Failure, Verdict
 from harness.cases.loading import load_templates
-from harness.cli import main, parser
+from harness.cli import MODULES, main, parser
 from harness.commands import nightly
 from harness.reports import Recorder, RunInfo
 from harness.verdicts import Fingerprint, classify
@@ -243,6 +244,20 @@ def test_a_command_that_is_unknown_is_no_traceback(capsys):
         main(["nonsense"])
     assert stopped.value.code == 2
     assert "invalid choice" in capsys.readouterr().err
+
+
+def _helps(whole: argparse.ArgumentParser) -> dict[str, str]:
+    """What each command's own parser says of it."""
+    (commands,) = (action.choices for action in whole._actions if isinstance(action, argparse._SubParsersAction))
+    return {name: command.format_help() for name, command in commands.items()}
+
+
+def test_the_parser_for_one_command_knows_it_as_that_of_all_does():
+    known = _helps(parser())
+    assert list(known) == list(MODULES)
+    for command in MODULES:
+        alone = _helps(parser(command))
+        assert alone[command] == known[command] and set(alone) <= {"allow", "disallow", "disasm", "time", command}
 
 
 @pytest.mark.parametrize(
