@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from functools import cache
 from typing import Any
 
 import pytest
 from examples import ALL, SUPPRESSED
 from hypothesis import settings
+from kept_zygote import KeptZygote, kept_zygote
 
 from harness.verdicts import fingerprint
 
@@ -34,6 +35,13 @@ def _packages():
 def one_toolchain(_packages, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs inside this process, none of which changes the toolchain, read it once between them."""
     monkeypatch.setattr(fingerprint, "_package", _packages)
+
+
+@pytest.fixture(scope="session")
+def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeptZygote]:
+    """For the cases of inner runs, as one of their plugins."""
+    with kept_zygote(tmp_path_factory.mktemp("zygote")) as kept:
+        yield kept
 
 
 @pytest.hookimpl(wrapper=True)

@@ -120,12 +120,16 @@ class IsolatedRunner:
             self._collector.close()
             self._collector = None
 
-    def close(self) -> None:
-        """Ends every process and removes their files."""
+    def let_go(self) -> None:
+        """Lets go of the processes that wait for more work, but not of the zygote."""
         self.end_collection()
         if self._idle is not None:
             self._idle.child.close()
             self._idle = None
+
+    def close(self) -> None:
+        """Ends every process and removes their files."""
+        self.let_go()
         if self._zygote is not None:
             self._zygote.close()
             self._zygote = None

@@ -73,19 +73,19 @@ def test_across_workers(suite):
         (("mlir/cse/bad.mlir",), {"mlir/cse/bad.mlir"}),
     ],
 )
-def test_cases_are_chosen_as_kernels_are(suite, options, chosen):
-    result = suite.runpytest_inprocess("--collect-only", "-q", *options)
+def test_cases_are_chosen_as_kernels_are(suite, zygote, options, chosen):
+    result = suite.runpytest_inprocess("--collect-only", "-q", *options, plugins=[zygote])
     assert {line for line in result.outlines if line.startswith("mlir/")} == chosen
 
 
-def test_cases_run_once_whatever_the_target(suite):
-    suite.runpytest_inprocess("mlir/cse", f"--target={TTIR.name}")
+def test_cases_run_once_whatever_the_target(suite, zygote):
+    suite.runpytest_inprocess("mlir/cse", f"--target={TTIR.name}", plugins=[zygote])
     assert set(verdicts(suite)) == {"mlir/cse/bad.mlir", "mlir/cse/good.mlir"}
 
 
-def test_the_last_failed_case_runs_again(suite):
-    suite.runpytest_inprocess("mlir", "-p", "cacheprovider")
-    suite.runpytest_inprocess("mlir", "-p", "cacheprovider", "--lf")
+def test_the_last_failed_case_runs_again(suite, zygote):
+    suite.runpytest_inprocess("mlir", "-p", "cacheprovider", plugins=[zygote])
+    suite.runpytest_inprocess("mlir", "-p", "cacheprovider", "--lf", plugins=[zygote])
     assert set(verdicts(suite)) == {"mlir/cse/bad.mlir"}
 
 
@@ -98,6 +98,6 @@ def test_the_last_failed_case_runs_again(suite):
         ("mlir/cse/good.mlir\nmlir/gone.mlir\n", 1),
     ],
 )
-def test_the_gate_holds_lit_cases_to_the_allowlist(suite, lines, status):
+def test_the_gate_holds_lit_cases_to_the_allowlist(suite, zygote, lines, status):
     (suite.path / "allowlist.txt").write_text(lines)
-    assert suite.runpytest_inprocess("mlir", "--gate").ret == status
+    assert suite.runpytest_inprocess("mlir", "--gate", plugins=[zygote]).ret == status

@@ -6,18 +6,16 @@ import json
 import re
 import shlex
 import xml.etree.ElementTree as ElementTree
-from pathlib import Path
 from typing import Any
 
 import pytest
+from kept_zygote import MISBEHAVIOUR, KeptZygote
 
 # Imported here, since inner runs forget what they import, and NumPy cannot be imported twice.
 from harness.cases.targets import DEFAULT_TARGET, ENVIRONMENTS
 from harness.gate import Gate, allow
 from harness.reports import RunInfo, load_report
 from harness.targets.registry import targets
-
-MISBEHAVIOUR = Path(__file__).parents[1] / "isolation"
 
 # Cases that need neither torch nor a compiler: what is under test is what becomes of them.
 CONFTEST = """
@@ -54,8 +52,8 @@ def bare():
 class Suite:
     """A repository with a folder of case files."""
 
-    def __init__(self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.pytester = pytester
+    def __init__(self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, zygote: KeptZygote) -> None:
+        self.pytester, self.zygote = pytester, zygote
         pytester.makeconftest(CONFTEST)
         # Only the plugins under test: others cost every process of every inner run its start.
         monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
@@ -71,6 +69,10 @@ class Suite:
         file.write_text(text, encoding="ascii")
 
     def run(self, *options: str) -> pytest.RunResult:
+        """Not with a zygote of its own, as `run_alone` does."""
+        return self.pytester.runpytest_inprocess(*options, plugins=[self.zygote])
+
+    def run_alone(self, *options: str) -> pytest.RunResult:
         return self.pytester.runpytest_inprocess(*options)
 
     def record(self) -> dict[str, Any]:
@@ -83,8 +85,8 @@ class Suite:
 
 
 @pytest.fixture
-def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, one_toolchain: None) -> Suite:
-    return Suite(pytester, monkeypatch)
+def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, one_toolchain: None, zygote: KeptZygote) -> Suite:
+    return Suite(pytester, monkeypatch, zygote)
 
 
 EVERY_VERDICT = {
@@ -102,7 +104,7 @@ EVERY_VERDICT = {
 def test_every_case_has_its_verdict_whatever_the_others_do(suite: Suite) -> None:
     suite.add("reduce/bad.py", "nothing", "wrong", "refuse", "segfault", "os._exit", "sys.exit", "hang", "trap")
     suite.add("good.py")
-    result = suite.run("-n0", "--case-timeout=1", "--junitxml=junit.xml", "-p", "no:cacheprovider")
+    result = suite.run_alone("-n0", "--case-timeout=1", "--junitxml=junit.xml", "-p", "no:cacheprovider")
     assert suite.verdicts() == {**EVERY_VERDICT, "bare[npu": ("pass", "")}
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert len(suite.record()["verdicts"]) == 10  # both files have a `bare[npu]`
