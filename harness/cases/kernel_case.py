@@ -28,10 +28,11 @@ from harness.cases.location import SourceLocation
 from harness.cases.model_case import ModelCase
 from harness.cases.source_lines import innermost_line, line_of_argument, line_of_parameter
 from harness.cases.tolerance import Tolerance
-from harness.errors import CaseError
+from harness.errors import CaseError, HarnessError
 
 Grid = tuple[int, ...]
 Case = TypeVar("Case", "KernelCase", ModelCase)
+_Placed = TypeVar("_Placed", bound=HarnessError)
 
 
 @dataclass(frozen=True)
@@ -160,9 +161,11 @@ class CaseInstance:
             raise CaseError(what, self._line_of(error)) from error
         return built
 
-    def placed(self, error: CaseError) -> CaseError:
+    def placed(self, error: _Placed) -> _Placed:
         """The error at the line of what it is about, else where it was raised, else at the case's own line."""
-        return CaseError(error.what, error.where or self._line_of(error), error.hint)
+        placed = type(error)(error.what, error.where or self._line_of(error), error.hint)
+        placed.__cause__ = error.__cause__
+        return placed
 
     def _line_of(self, error: Exception) -> SourceLocation:
         where = self.template.where

@@ -24,8 +24,10 @@ def line_of_parameter(code: CodeType, name: str) -> int | None:
 
 
 def innermost_line(file: str, error: BaseException) -> int | None:
-    """The innermost line of `file` that was running when the error was raised."""
+    """The innermost line of `file` that was running when the error, or else what it was raised from, was raised."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    if not lines and error.__cause__ is not None:
+        return innermost_line(file, error.__cause__)
     return lines[-1] if lines else None
 
 

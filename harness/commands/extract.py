@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from harness.collection.settings import DEFAULT_FOLDER, DEFAULT_MACHINE, NO_MACHINE
-from harness.commands.model import model_instances
+from harness.collection.settings import DEFAULT_FOLDER, DEFAULT_MACHINE
+from harness.commands.model import checked_machine, model_instances
 from harness.errors import UsageError
 
 _FOLDER = Path(DEFAULT_FOLDER, "extracted")
@@ -33,10 +33,10 @@ def run(options: argparse.Namespace) -> int:
     os.environ["TORCH_WARM_POOL"] = "0"
     from harness.models.extracted import extract
 
+    machine = checked_machine(options.machine)
     file, instances = model_instances(options.model)
     instance = instances[0]
     origin = f"{file}::{instance.template.name}[{instance.parameter_id}]"
-    machine = NO_MACHINE if options.machine == "none" else options.machine
     found = extract(instance, origin, options.kernel, machine)
     path: Path = options.output or _FOLDER / f"{found.kernel.removeprefix('triton_')}.py"
     try:

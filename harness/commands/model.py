@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +33,9 @@ def run(options: argparse.Namespace) -> int:
     """0 when the model passes, 1 when it does not. Raises UsageError where nothing has the name."""
     # Importing Inductor would start a pool of compiling processes.
     os.environ["TORCH_WARM_POOL"] = "0"
+    machine = checked_machine(options.machine)
     _, instances = model_instances(options.model)
-    return max(_run(one, options) for one in instances)
+    return max(_run(one, options, machine) for one in instances)
 
 
 def model_instances(model: str) -> tuple[Path, list[CaseInstance]]:
@@ -46,8 +49,7 @@ def model_instances(model: str) -> tuple[Path, list[CaseInstance]]:
     files = [path for path in sorted(folder.rglob("*.py")) if is_case_file(path)]
     holding = [path for path in files if path.stem == name] or [path for path in files if f"def {name}(" in _text(path)]
     if not holding:
-        known = ", ".join(path.stem for path in files) or "none"
-        raise UsageError(f"no model is called {name!r}", hint=f"in {folder}/: {known}")
+        raise UsageError(f"no model is called {name!r}", hint=_meant(name, folder, files))
     named_by_file = holding[0].stem == model and f"def {model}(" not in _text(holding[0])
     instances = chosen_instances(holding[0], "" if named_by_file else model)
     if "[" in model:
@@ -59,14 +61,36 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace")
 
 
-def _run(instance: CaseInstance, options: argparse.Namespace) -> int:
+def _meant(name: str, folder: Path, files: list[Path]) -> str:
+    """The nearest names of models, else all of the files'."""
+    cases = [one for path in files for one in re.findall(r"^def (\w+)\(", _text(path), re.MULTILINE)]
+    close = difflib.get_close_matches(name, sorted({*cases, *(path.stem for path in files)}), n=2)
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    return f"in {folder}/: {', '.join(path.stem for path in files) or 'none'}"
+
+
+def checked_machine(name: str) -> str:
+    """The machine that an option names, "" where the IR is to be executed. Raises UsageError where there is none of
+    the name, before anything is compiled."""
+    from harness.npu.machine import load_machine
+
+    if name == "none":
+        return NO_MACHINE
+    try:
+        load_machine(name)
+    except UsageError as error:
+        raise UsageError(error.what, error.where, f"{error.hint}, or none" if error.hint else "") from error
+    return name
+
+
+def _run(instance: CaseInstance, options: argparse.Namespace, machine: str) -> int:
     from harness.cases.options import RunOptions
     from harness.models.progress import facts, kernel_line
     from harness.models.run_case import run_model_case
     from harness.reports import failure_text
     from harness.verdicts import classify
 
-    machine = NO_MACHINE if options.machine == "none" else options.machine
     name = f"{instance.template.name}[{instance.parameter_id}]"
     print(name, flush=True)
     evidence = run_model_case(
@@ -79,6 +103,8 @@ def _run(instance: CaseInstance, options: argparse.Namespace) -> int:
     )
     verdict = classify(evidence)
     if evidence.model is not None:
-        print("\n".join(facts(evidence.model, len(evidence.launches))))
+        model = evidence.model
+        results = sum(buffer.compared for buffer in evidence.buffers) - model.compared - model.by_executor
+        print("\n".join(facts(model, len(evidence.launches), results)))
     print(verdict.summary if verdict.outcome == "pass" else failure_text(verdict), flush=True)
     return int(verdict.outcome != "pass")

@@ -17,7 +17,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.models.plan import GraphPlan, Kernel, Output
+from harness.cases.location import SourceLocation
+from harness.models.plan import GraphPlan, Kernel, Output, place_of
 
 IMPORT = "from harness.models.watch import harness_after, harness_before, harness_begin, harness_free, harness_fresh"
 
@@ -106,6 +107,7 @@ class Capture:
         kernel = Kernel(len(plan.kernels), launches=launches)
         if pending.extern is not None:
             kernel.extern, kernel.reason = _extern(pending.extern)
+            kernel.where = _place_of(pending.extern.node)
             kernel.launches = False
             kernel.data = not kernel.extern
         outputs = tuple(_outputs(scheduler, pending.nodes))
@@ -250,6 +252,12 @@ def _reads(scheduler: Any, nodes: list[Any]) -> Iterable[str]:
         if name in scheduler.name_to_buf or name in V.graph.graph_inputs or name in V.graph.constants:
             found[name] = None
     return found
+
+
+def _place_of(operation: Any) -> SourceLocation | None:
+    """The line of the model that an operation comes from. One of several results has no node of its own."""
+    nodes = [operation.get_origin_node(), *sorted(operation.get_origins(), reverse=True)]
+    return next((place for place in map(place_of, nodes) if place), None)
 
 
 def _extern(scheduler_node: Any) -> tuple[str, str]:

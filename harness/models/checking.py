@@ -18,7 +18,7 @@ from harness.models.differential import Differential
 from harness.models.evaluation import GoldenPlan, plan_goldens, terms_of
 from harness.models.graph_run import GraphRun
 from harness.models.judge import Claim, Judged, judge
-from harness.models.plan import Kernel, Output, place_of
+from harness.models.plan import Kernel, Output
 from harness.models.report import KernelReport, mismatch_line
 from harness.models.tensors import buffer_of, content_of, digest, fill_with_poison
 from harness.npu.session import LaunchRequest, Session
@@ -138,8 +138,7 @@ class Checker:
         self.reports.append(report)
         if kernel.extern:
             what = f"{kernel.extern} ran on the host: {kernel.reason}"
-            where = next((place_of(one.node) for one in kernel.outputs if one.node is not None), None)
-            self.findings.append(Finding("not-simulated", kernel.extern, what, where))
+            self.findings.append(Finding("not-simulated", kernel.extern, what, kernel.where))
         elif kernel.launches and kernel.outputs and not launches:
             what = f"no launch of kernel {kernel.number} of {run.plan.name} was simulated"
             self.findings.append(Finding("not-simulated", kernel.outputs[0].name, what))
@@ -179,6 +178,8 @@ class Checker:
             precisions = made.precisions
             claim = Claim(name, "out", golden, operation, terms, made.exact, made.again, precisions)
             judged = judge(claim, buffer, got)
+            if judged.evidence.mismatch:
+                report.notes[name] = run.undefined_in(made.golden)
             if made.golden.guess and judged.evidence.mismatch:
                 why = f"{output.why}, and it is not {made.golden.node.name}"
                 continue

@@ -199,9 +199,11 @@ def evaluate(
     value_of: Callable[[str], Any],
     module: torch.fx.GraphModule,
     dtype: torch.dtype | None,
+    undefined: dict[torch.fx.Node, str],
 ) -> Values:
     """The values of the goldens' nodes, each step computed once. Floats are computed as `dtype`, whatever the graph
-    says; None computes them as the graph says. `value_of` gives numbers. Raises what torch raises."""
+    says; None computes them as the graph says. `value_of` gives numbers. `undefined` is told of steps whose value
+    torch does not define. Raises what torch raises."""
     import torch
 
     wanted = {golden.node for golden in goldens}
@@ -211,6 +213,9 @@ def evaluate(
     with torch.no_grad():
         for step in steps:
             environment[step] = _computed(step, environment, value_of, module, dtype)
+            note = undefined_conversion(step, environment)
+            if note:
+                undefined[step] = note
             for argument in step.all_input_nodes:
                 if last[argument] is step and argument not in wanted:
                     environment.pop(argument, None)
@@ -254,6 +259,9 @@ def name_of(step: torch.fx.Node) -> str:
     return getattr(step.target, "__name__", "") if isfunction(step.target) else str(step.target)
 
 
+_CONVERSIONS = frozenset({"prims.convert_element_type.default", "aten._to_copy.default"})
+
+
 def _two_products(mat1: torch.Tensor, mat2: torch.Tensor, mat3: torch.Tensor, mat4: torch.Tensor) -> torch.Tensor:
     return mat1 @ mat2 + mat3 @ mat4
 
@@ -271,6 +279,23 @@ def _promoted(value: Any, dtype: torch.dtype | None) -> Any:
     if dtype is None or not isinstance(value, torch.Tensor) or not value.is_floating_point():
         return value
     return value.to(dtype)
+
+
+def undefined_conversion(step: torch.fx.Node, values: Mapping[torch.fx.Node, Any]) -> str:
+    """Of a conversion of floats to integers, how many lie outside them: torch and LLVM define no value for those."""
+    import torch
+
+    made, sources = values[step], step.all_input_nodes
+    if not isinstance(made, torch.Tensor) or made.is_floating_point() or made.is_complex() or len(sources) != 1:
+        return ""
+    source = values[sources[0]]
+    if name_of(step) not in _CONVERSIONS or made.dtype == torch.bool or not source.is_floating_point():
+        return ""
+    limits = torch.iinfo(made.dtype)
+    outside = ~((source > limits.min - 1) & (source < limits.max + 1))
+    count = int(outside.sum())
+    what = f"{count} of the floats that {step.name} converts lie outside {str(made.dtype).removeprefix('torch.')}"
+    return f"{what}, for which no value is defined" if count else ""
 
 
 def _attribute(module: Any, path: str) -> Any:

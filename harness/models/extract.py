@@ -70,7 +70,7 @@ def case_text(launching: Launching, origin: str) -> str:
     request = launching.request
     parameters = _parameters(launching)
     goldens = _goldens(launching, parameters)
-    file = request.kernel.file
+    file = request.source
     if file is None or not Path(file).is_file():
         raise UsageError(f"the source of {request.kernel.name} is not there any more")
     constants = [name for name, kind in request.signature.items() if kind == "constexpr"]

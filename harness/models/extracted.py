@@ -65,7 +65,8 @@ def extract(
         failure = evidence.failure
         if failure is not None and failure.kind == "UsageError":
             raise UsageError(failure.message, failure.where, failure.hint)
-        hint = f"a number from 1 to {len(reports)}, or one of: {', '.join(sorted({one.name for one in reports}))}"
+        names = ", ".join(sorted({one.name for one in reports}))
+        hint = f"a number from 1 to {len(reports)}, or one of: {names}" if len(reports) > 1 else f"only 1, {names}"
         raise UsageError(f"{origin} has no launch {wanted!r}", hint=hint)
     report = next((one for one in reports if one.number == extraction.number), None)
     expected = classify(evidence).bucket if report is None else _bucket(report)

@@ -51,6 +51,7 @@ class GraphRun:
     state      of each variable that a kernel wrote: "right", "wrong", "not compared"
     digests    of what was compared
     fresh      what has been allocated for the kernel that runs next
+    undefined  by node, what about its value nobody defines
     """
 
     plan: GraphPlan
@@ -61,6 +62,7 @@ class GraphRun:
     state: dict[str, str] = field(default_factory=dict)
     digests: dict[str, int] = field(default_factory=dict)
     fresh: dict[str, torch.Tensor] = field(default_factory=dict)
+    undefined: dict[torch.fx.Node, str] = field(default_factory=dict)
 
     def make_goldens(self, kernel: int) -> None:
         """Computes what begins with what is in memory before this kernel."""
@@ -77,6 +79,10 @@ class GraphRun:
     def is_uncertain(self, key: Key) -> bool:
         """Whether an output may find no golden of the graph that it can be held to."""
         return all(made.golden.guess for made in self.made.get(key, ()))
+
+    def undefined_in(self, golden: Golden) -> str:
+        """What about the golden's value nobody defines; "" where all of it is."""
+        return next((self.undefined[step] for step in golden.steps if step in self.undefined), "")
 
     def tensors(self, kernel: Kernel) -> list[str]:
         """The variables that a kernel reads and that are no numbers."""
@@ -139,7 +145,7 @@ class GraphRun:
         return again
 
     def _evaluated(self, goldens: Sequence[Golden], leaves: Values, dtype: torch.dtype | None) -> Values:
-        return evaluate(goldens, leaves, self.variables.__getitem__, self.plan.module, dtype)
+        return evaluate(goldens, leaves, self.variables.__getitem__, self.plan.module, dtype, self.undefined)
 
 
 def _is_half(node: torch.fx.Node) -> bool:

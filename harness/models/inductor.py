@@ -302,8 +302,8 @@ def _plain_attention() -> Iterator[None]:
 
 @contextmanager
 def _kernel_hooks(hooks: Hooks) -> Iterator[None]:
-    """`config.generate_intermediate_hooks` emits nothing for Triton kernels in torch 2.13 and 2.14 (it compares names of
-    operations with names of buffers), and knows neither when memory is allocated nor when it is freed."""
+    """`config.generate_intermediate_hooks` emits nothing for Triton kernels in torch 2.13 and 2.14 (it compares names
+    of operations with names of buffers), and knows neither when memory is allocated nor when it is freed."""
     from torch._inductor import scheduler
 
     replaced = {

@@ -39,7 +39,7 @@ class Kernel:
     reads    buffers and graph inputs that it reads, as the generated code calls them
     frees    variables whose values nobody reads any more
     reuses   by output, the variables in whose memory it lies: of the one before, of the one before that, ...
-    extern   what runs on the host instead, or ""; `reason` says why
+    extern   what runs on the host instead, or ""; `reason` says why, `where` for which line of the model
     data     what it makes is no value of the model, but what the host gives it: seeds of random numbers
     """
 
@@ -51,6 +51,7 @@ class Kernel:
     launches: bool = True
     extern: str = ""
     reason: str = ""
+    where: SourceLocation | None = None
     data: bool = False
 
 

@@ -27,12 +27,13 @@ def _wrong(report: KernelReport) -> str:
     return "".join(f"\n     {mismatch_line(report, one)}" for one in wrong)
 
 
-def facts(model: ModelEvidence, launches: int) -> list[str]:
-    """The end of a run, a line for each fact."""
+def facts(model: ModelEvidence, launches: int, results: int) -> list[str]:
+    """The end of a run, a line for each fact; `results` are outputs, gradients and what was changed in place."""
     by_executor = f", {model.by_executor} with the IR executor" if model.by_executor else ""
     lines = [
         f"{model.kernels} kernels, {launches} launches",
-        f"{model.compared} buffers compared with the graph{by_executor}, {len(model.without)} without a golden",
+        f"{model.compared} buffers compared with the graph{by_executor}, {len(model.without)} without a golden;"
+        f" {results} results compared with torch's own run",
         *(f"  without: {one}" for one in model.without),
         *(f"  on the host: {one}" for one in model.externs),
         f"worst error {model.worst_error:.2g} ({model.worst_buffer})" if model.worst_buffer else "",

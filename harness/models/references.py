@@ -12,7 +12,7 @@ import numpy as np
 from harness.cases.dtypes import as_dtype
 from harness.cases.evidence import BufferEvidence
 from harness.cases.model_case import ModelCase
-from harness.errors import CaseError
+from harness.errors import CaseError, HarnessError, ReferenceFailed, is_out_of_memory
 from harness.goldens import Operation
 from harness.models.judge import OWN, Claim, judge, largest_finite
 from harness.models.tensors import buffer_of, content_of
@@ -61,10 +61,15 @@ class References:
 
 
 def references_of(case: ModelCase) -> References:
-    """Runs the module on the host. Raises what it raises."""
+    """Runs the module on the host. Raises ReferenceFailed where it raises; an allocation's failure as it is."""
     wide = Subject.of(case, "fp64")
-    with _everything_in_float64():
-        results = wide.results(case, wide.module)
+    try:
+        with _everything_in_float64():
+            results = wide.results(case, wide.module)
+    except Exception as error:
+        if isinstance(error, HarnessError) or is_out_of_memory(error):
+            raise
+        raise ReferenceFailed(f"torch alone cannot run the module: {type(error).__name__}: {error}") from error
     if not results:
         raise CaseError("the module returns no tensor and changes none: there is nothing to compare")
     return References(case, results)

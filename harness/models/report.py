@@ -20,6 +20,7 @@ class KernelReport:
     launches  what ran on the simulated NPU; empty for a step without code of its own
     buffers   what it finished, compared or not
     tolerances  measured ones, of buffers for which the documented tolerance does not hold
+    notes     by the name of a buffer that differs, what may explain it
     reads     and whether what it read was right: "right", "wrong" or "not compared"
     """
 
@@ -30,6 +31,7 @@ class KernelReport:
     buffers: list[BufferEvidence] = field(default_factory=list)
     reads: dict[str, str] = field(default_factory=dict)
     tolerances: list[Tolerance] = field(default_factory=list)
+    notes: dict[str, str] = field(default_factory=dict)
     worst: float = 0.0
     seconds: float = 0.0
 
@@ -55,9 +57,10 @@ def mismatch_line(report: KernelReport, buffer: BufferEvidence) -> str:
     line = f" at {place}" if place else ""
     others = [name for name, state in report.reads.items() if state != "right"]
     inputs = f"what it reads was wrong already: {', '.join(others)}" if others else "everything it reads was right"
+    note = report.notes.get(buffer.name, "")
     return (
         f"launch {report.number}, {report.name}: {buffer.name} differs from its golden{node}{line}:"
         f" {mismatch.wrong} of {mismatch.total} elements"
         f" ({mismatch.error_shape}), first at {list(mismatch.first_index)}: got {mismatch.got}, want {mismatch.want};"
-        f" {inputs}"
+        f" {inputs}{note and f'; {note}'}"
     )

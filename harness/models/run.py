@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.cases.evidence import BufferEvidence, Finding, ModelEvidence
+from harness.cases.location import SourceLocation
 from harness.cases.model_case import ModelCase
 from harness.errors import Diverged, HarnessError, NotSimulated
 from harness.models.capture import Capture
@@ -135,6 +136,13 @@ def cause_of(error: Exception) -> Exception:
             return current
         current = getattr(current, "inner_exception", None) or current.__cause__
     if isinstance(error, (Unsupported, UserError)):
-        first = str(error).strip().splitlines()[0]
-        return NotSimulated(f"torch cannot put the module into one graph: {first}", hint="the rest runs on the host")
+        lines = [line.strip() for line in str(error).strip().splitlines()]
+        why = next((line.partition(": ")[2] for line in lines if line.startswith("Explanation: ")), lines[0])
+        return NotSimulated(f"torch cannot put the module into one graph: {why}", _line_of(error))
     return error
+
+
+def _line_of(error: Exception) -> SourceLocation | None:
+    """The line of the module that was being traced."""
+    frames = list(getattr(error, "real_stack", None) or ())
+    return SourceLocation(frames[-1].filename, frames[-1].lineno) if frames else None

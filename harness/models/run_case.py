@@ -11,7 +11,7 @@ from harness.cases.evidence import Evidence
 from harness.cases.kernel_case import CaseInstance
 from harness.cases.model_case import ModelCase
 from harness.cases.options import RunOptions
-from harness.errors import CaseError, HarnessError, UsageError
+from harness.errors import CaseError, HarnessError, ReferenceFailed, UsageError
 from harness.executor.api import ExecutorOptions
 from harness.models.checking import Launching
 from harness.models.progress import kernel_line
@@ -163,7 +163,7 @@ class _Run:
             run_model(case, arch, run, progress=progress, enter_stage=self._enter)
         except Exception as error:
             context = Context(self.evidence.stage, None, self.log.text())
-            placed = self.instance.placed(error) if isinstance(error, CaseError) else error
+            placed = self.instance.placed(error) if isinstance(error, (CaseError, ReferenceFailed)) else error
             self.evidence.failure = failure_of(placed.with_traceback(error.__traceback__), context)
         self.clock.stop()
         self._keep(run)

@@ -42,21 +42,23 @@ class LoadedKernel:
     machine: Machine | None = None
     program: Program | None = None
 
-    def launch(self, grid: Grid, signature: Mapping[str, Any], values: Sequence[Any]) -> LaunchResult:
-        """Executes the kernel over a grid (x, y, z) and tells the current session.
+    def launch(
+        self, grid: Grid, signature: Mapping[str, Any], values: Sequence[Any], source: str | None = None
+    ) -> LaunchResult:
+        """Executes the kernel over a grid (x, y, z) and tells the current session, and `source`, its file, with it.
 
         Raises CaseError for a grid that no launch has, Trap or UsageError.
         """
         check_grid(grid)
         session = current_session()
         if session.transform is None:
-            return self._launch(session, grid, signature, values)
+            return self._launch(session, grid, signature, values, source)
         # Transformed at each launch and not when loaded, so that no cache, Triton's or ours, ever holds the result.
         transformed = load_text(self.name, session.transform(self.text), self.machine)
-        return transformed._launch(session, grid, signature, values)
+        return transformed._launch(session, grid, signature, values, source)
 
     def _launch(
-        self, session: Session, grid: Grid, signature: Mapping[str, Any], values: Sequence[Any]
+        self, session: Session, grid: Grid, signature: Mapping[str, Any], values: Sequence[Any], source: str | None
     ) -> LaunchResult:
         memory = Memory()
         for allocation in session.memory.allocations:
@@ -66,7 +68,7 @@ class LoadedKernel:
         if session.keep_ir is not None:
             session.keep_ir("simulate", self._shown)
         if session.before_launch is not None:
-            session.before_launch(LaunchRequest(self, grid, signature, values, arguments, memory))
+            session.before_launch(LaunchRequest(self, grid, signature, values, arguments, memory, source))
         if session.check_lowering:
             self._check_lowering(session, grid, arguments, memory)
         started = time.perf_counter()

@@ -52,6 +52,8 @@ class LaunchRequest:
 
     signature, values  types and values of the kernel's Python parameters by name and in order, constexprs included
     arguments, memory  what the compiled function is given
+    source   the file that has the kernel's Python source, or None. Locations may name another of the same text, which
+             Triton's cache was filled from
     """
 
     kernel: LoadedKernel
@@ -60,6 +62,7 @@ class LaunchRequest:
     values: Sequence[Any]
     arguments: Sequence[Argument]
     memory: Memory
+    source: str | None = None
 
 
 def _ignore(stage: str) -> None:

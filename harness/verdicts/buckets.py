@@ -12,7 +12,7 @@ from harness.errors import UsageError
 class Bucket:
     """`owner` is the layer a person of which should look; `meaning` and `next_step` are one sentence each.
 
-    `without_passes` is the next step where no pass had run, if it is another one.
+    `without_passes` is the next step where no pass had run, `of_models` that of a model case, if it is another one.
     """
 
     name: str
@@ -20,6 +20,7 @@ class Bucket:
     meaning: str
     next_step: str
     without_passes: str = ""
+    of_models: str = ""
 
 
 # In the order in which a run meets them: tables and reports keep it.
@@ -35,6 +36,7 @@ BUCKETS: tuple[Bucket, ...] = (
         "case author",
         "The reference is missing, failed, gave no golden for what the kernel wrote, or the kernel writes nothing.",
         "Mend the reference: it must return one tensor for every buffer the kernel writes, of one or more.",
+        of_models="Mend the module or its inputs: torch alone must be able to run it, on float64 too.",
     ),
     Bucket(
         "frontend",
@@ -135,6 +137,7 @@ BUCKETS: tuple[Bucket, ...] = (
         "target",
         "No launch was simulated, or part of the case ran on the host, so the values prove nothing.",
         "Find why the launch went elsewhere; the evidence lists every launch and who ran it.",
+        of_models="Take out of the module what cannot become a Triton kernel, or make a case of each part around it.",
     ),
     Bucket(
         "timeout",

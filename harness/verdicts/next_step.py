@@ -32,6 +32,8 @@ def next_step(verdict: Verdict) -> str:
     if on_pipeline and _pass_to_blame(verdict):
         command = shlex.join(["harness", "bisect", verdict.case, "--target", verdict.target])
         return f"See what the pass does to it: {command}"
+    if verdict.evidence.model is not None and bucket.of_models:
+        return bucket.of_models
     hint = _STATE_THE_SUM if bucket.name == "wrong-values" and _differs_as_sums_do(verdict.evidence) else ""
     # On a pipeline, what is wrong and no pass's doing was so before the first of them.
     if on_pipeline or verdict.target == _WITHOUT_PASSES:

@@ -39,6 +39,12 @@ def test_the_launch_that_fails_fails_by_itself():
     assert "softmax" in found.kernel
 
 
+def test_a_kernel_that_triton_has_compiled_before_has_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """As in the process of a case, whose failing launch is extracted by a second run over the same cache."""
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    assert [extract(_instance(), "encoder", "1", "").bucket for _ in range(2)] == ["", ""]
+
+
 def test_there_is_no_such_launch():
     with pytest.raises(UsageError, match=r"encoder has no launch '99' \(a number from 1 to \d+, or one of: triton_"):
         extract(_instance(), "encoder", "99", "")

@@ -181,7 +181,7 @@ class NpuLauncher:
         try:
             # As the C launchers read them: whatever is an index, such as one of NumPy's integers.
             x, y, z = (int(index(extent)) for extent in (grid_x, grid_y, grid_z))
-            function.launch((x, y, z), self.signature, arguments)
+            function.launch((x, y, z), self.signature, arguments, self.file)
         except HarnessError as error:
             relocate(error, function.file, self.file)
             raise

@@ -1,0 +1,116 @@
+"""What an author can get wrong in a model: told with the line of the model and a next step for models."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from harness.cases import ModelCase, case
+from harness.cases.evidence import Verdict
+from harness.cases.options import RunOptions
+from harness.errors import UsageError
+from harness.models.run_case import run_model_case
+from harness.verdicts import bucket_named, classify
+from harness.verdicts.next_step import next_step
+
+
+class Prints(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        torch._dynamo.graph_break()
+        return x + 1
+
+
+class Raises(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        raise ValueError("no module's fault but its own")
+
+
+class Inverts(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.linalg.inv(x) + 1
+
+
+class Overflows(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (x * 1000).to(torch.int8)
+
+
+def verdict_of(module: nn.Module) -> tuple[Verdict, list[str]]:
+    lines: list[str] = []
+
+    @case()
+    def subject() -> ModelCase:
+        return ModelCase(module, inputs=(torch.eye(4) + 0.5,))
+
+    from harness.models.progress import kernel_line
+
+    options = RunOptions(machine="")
+    evidence = run_model_case(
+        subject.instances()[0], "subject", "npu", options, progress=lambda report: lines.append(kernel_line(report))
+    )
+    return classify(evidence), lines
+
+
+def places(verdict: Verdict) -> list[str]:
+    failure, findings = verdict.evidence.failure, verdict.evidence.findings
+    return [str(one.where) for one in ([failure] if failure else findings)]
+
+
+def line_of(kind: type, text: str) -> int:
+    lines, first = inspect.getsourcelines(kind)
+    return next(first + number for number, line in enumerate(lines) if text in line)
+
+
+@pytest.mark.parametrize(
+    ("kind", "bucket", "what", "text"),
+    [
+        (Prints, "not-simulated", "torch cannot put the module into one graph: ", "graph_break"),
+        (Raises, "reference", "torch alone cannot run the module: ValueError: no module's fault but its own", "raise"),
+        (Inverts, "not-simulated", "linalg_inv_ex.default ran on the host: Inductor has no Triton lowering", "inv"),
+    ],
+)
+def test_it_is_told_at_its_line(kind: type[nn.Module], bucket: str, what: str, text: str):
+    verdict, _ = verdict_of(kind())
+    assert verdict.bucket == bucket
+    assert what in verdict.summary
+    assert any(f"test_model_mistakes.py:{line_of(kind, text)}" in place for place in places(verdict))
+    assert next_step(verdict) == bucket_named(bucket).of_models
+
+
+def test_a_module_without_a_kernel_is_told_what_to_do():
+    verdict, _ = verdict_of(nn.Identity())
+    assert (verdict.bucket, next_step(verdict)) == ("not-simulated", bucket_named("not-simulated").of_models)
+
+
+def test_a_value_that_nobody_defines_is_said_where_it_differs():
+    verdict, lines = verdict_of(Overflows())
+    assert verdict.bucket == "wrong-values"
+    assert any("16 of the floats that convert_element_type converts lie outside int8" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("mpl", {}, r"no model is called 'mpl' \(did you mean mlp\?\)"),
+        ("zzz", {}, r"no model is called 'zzz' \(in models/: mlp\)"),
+        ("mlp", {"machine": "tinny"}, r"there is no machine 'tinny' .*, or none\)"),
+    ],
+)
+def test_what_is_misspelt_is_refused_before_anything_is_compiled(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, name: str, options: dict[str, str], message: str
+):
+    from argparse import Namespace
+
+    from harness.commands import model
+
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "mlp.py").write_text("from harness.cases import case\n@case()\ndef mlp():\n    return 1\n")
+    monkeypatch.chdir(tmp_path)
+    command: Callable[[Namespace], int] = model.run
+    with pytest.raises(UsageError, match=message):
+        command(Namespace(model=name, **{"machine": "none", "keep_going": False, "timing": False, **options}))
