@@ -22,7 +22,7 @@ from harness.isolation.messages import CaseRequest, Dump, Ended, Kill, NotReady,
 
 # What a case file's import needs; the rest of the harness is imported when the first case runs, so that
 # `--collect-only` does not pay for it.
-PRELOAD = ("numpy", "torch", "triton", "triton.language")
+PRELOAD = ("numpy", "numpy.random", "torch", "triton", "triton.language")
 
 # One thread: a fork copies only the thread that calls it, and a pool's other threads would be lost.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1")

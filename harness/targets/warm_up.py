@@ -17,34 +17,19 @@ LAZY_IMPORTS = (
 
 _ANY_MACHINE = "default"
 
-_SMALLEST_KERNEL = """
-module {
-  tt.func public @warm_up(%out: !tt.ptr<f32>) attributes {noinline = false} {
-    %one = arith.constant dense<1.0> : tensor<8xf32>
-    %range = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<8xi32>
-    %pointers = tt.splat %out : !tt.ptr<f32> -> tensor<8x!tt.ptr<f32>>
-    %at = tt.addptr %pointers, %range : tensor<8x!tt.ptr<f32>>, tensor<8xi32>
-    tt.store %at, %one : tensor<8x!tt.ptr<f32>>
-    tt.return
-  }
-}
-"""
-
 
 def warm_up() -> None:
-    """Imports what a run needs and fills the caches that depend only on what is installed.
+    """Imports what a run needs and fills the caches that depend only on what is installed, by compiling a kernel.
 
     Launches nothing and starts no thread. Triton's key alone reads all of libtriton, half a second of work.
     """
     for name in LAZY_IMPORTS:
         importlib.import_module(name)
-    from triton.runtime.cache import triton_key
-
-    from harness.npu.fingerprint import lowering_fingerprint
-    from harness.npu.loader import load_text
+    from harness.npu.loader import load_kernel, load_text
     from harness.npu.machine import load_machine
+    from harness.targets.warm_up_kernel import compiled_for, warm_up_kernel
 
-    triton_key()
-    lowering_fingerprint()
-    for machine in (None, load_machine(_ANY_MACHINE)):
-        load_text("warm_up", _SMALLEST_KERNEL, machine)
+    compiled = compiled_for(_ANY_MACHINE)
+    name = warm_up_kernel.__name__
+    load_kernel(name, compiled.asm["npu"], load_machine(_ANY_MACHINE))
+    load_text(name, compiled.asm["ttir"], None)
