@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import shutil
+import uuid
 from collections.abc import Generator, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,6 +38,15 @@ def _packages():
 def one_toolchain(_packages, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs inside this process, none of which changes the toolchain, read it once between them."""
     monkeypatch.setattr(fingerprint, "_package", _packages)
+
+
+@pytest.fixture
+def triton_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty one, gone with its test, and there only if something is compiled: most tests have no other file."""
+    folder = tmp_path_factory.getbasetemp() / f"triton-{uuid.uuid4().hex}"
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(folder))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

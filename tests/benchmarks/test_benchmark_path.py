@@ -47,8 +47,7 @@ def worker(located: Located, side: str, threads: int, scale: int = 1, machine: s
     return kind(located, side, threads, scale, machine)
 
 
-def test_every_side_of_a_kernel_is_checked_and_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+def test_every_side_of_a_kernel_is_checked_and_measured(triton_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.measure.Worker", worker)
     row = measure(Located("tiny_kernel", tiny_kernel.TINY), Plan(repeat=1), _ignore)
     assert row.error == ""

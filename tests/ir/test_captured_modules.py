@@ -43,8 +43,7 @@ def captured(path: Path, target: str) -> list[Capture]:
 
 @pytest.mark.parametrize("target", ["cuda:80", "cuda:90", "hip:gfx942"])
 @pytest.mark.parametrize("name", SAMPLE)
-def test_round_trip(name: str, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+def test_round_trip(name: str, target: str, triton_cache: Path) -> None:
     captures = captured(KERNELS / name, target)
     assert captures
     texts = list(dict.fromkeys(stage.text for capture in captures for stage in capture.stages))

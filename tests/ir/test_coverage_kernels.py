@@ -51,8 +51,7 @@ def _argument(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("path", case_files(FOLDER), ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_round_trip(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+def test_round_trip(path: Path, triton_cache: Path) -> None:
     for launch in launches(path):
         text = compiled_text(launch)
         if text is None:

@@ -129,7 +129,7 @@ def _deaths() -> list[Fault]:
     return [
         Fault("segfault", "a crash in native code of the simulator", "harness-crash", ADD, launched(_segfault)),
         Fault("os-exit-0", "something calls os._exit(0)", "harness-crash", ADD, launched(_exit_as_if_well)),
-        Fault("hang", "the launch never returns", "timeout", ADD, launched(_hang), timeout=2.0),
+        Fault("hang", "the launch never returns", "timeout", ADD, launched(_hang), timeout=1.0),
         Fault(
             "out-of-memory",
             "the launch allocates without end",

@@ -10,8 +10,7 @@ from harness.npu.session import Session, use_session
 
 
 @pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+def session(triton_cache: Path) -> Iterator[Session]:
     """The npu driver active, a session that records its launches, and an empty Triton cache."""
-    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
     with npu_driver_active(), use_session(Session(benchmark_runs=1)) as opened:
         yield opened

@@ -44,8 +44,7 @@ def counted():
 
 
 @pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+def file(tmp_path: Path, triton_cache: Path) -> Path:
     path = tmp_path / "cases.py"
     path.write_text(CASES)
     return path

@@ -26,8 +26,7 @@ def doubles(out, trips):
 
 
 @pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+def session(triton_cache: Path) -> Iterator[Session]:
     with npu_driver_active("tiny"), use_session(Session(timing=True)) as opened:
         yield opened
 

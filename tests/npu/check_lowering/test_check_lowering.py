@@ -29,8 +29,7 @@ KERNELS, FAULTS = _imported("kernels").launches(), _imported("faults").FAULTS
 
 
 @pytest.fixture(autouse=True)
-def _checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+def _checked(triton_cache: Path) -> Iterator[None]:
     with npu_driver_active("default"), use_session(Session(check_lowering=True)):
         yield
 

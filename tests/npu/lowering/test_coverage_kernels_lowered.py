@@ -59,8 +59,7 @@ class Lowering:
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_the_goldens_are_met(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+def test_the_goldens_are_met(name: str, triton_cache: Path) -> None:
     (template, *_) = load_templates(FOLDER / f"{name}.py")
     if missing := lacking(template.needs):
         pytest.skip(f"this release of Triton lacks {missing}")
