@@ -3,7 +3,7 @@
 #   make nightly   every case, behind the allowlist gate, with its report
 #   make test      every case and the harness's own tests
 #   make models    whole models through torch.compile, tiny and full sizes
-#   make thorough  the harness's own tests, on five times the examples
+#   make thorough  the harness's own tests, on ten times the examples
 #   make lint      ruff and pyright
 #
 # PYTHON picks the interpreter (3.10 to 3.13), VENV the folder of the virtual environment.

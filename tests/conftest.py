@@ -23,7 +23,7 @@ def pytest_configure() -> None:
         max_examples=ALL, derandomize=True, deadline=None, suppress_health_check=SUPPRESSED, print_blob=True
     )
     settings.register_profile("thorough", thorough)
-    settings.register_profile("steady", thorough, max_examples=ALL // 5)
+    settings.register_profile("steady", thorough, max_examples=ALL // 10)
     # `--hypothesis-profile=thorough`, or `default`, which explores with new examples: hypothesis's own plugin
     # applies it after this.
     settings.load_profile("steady")

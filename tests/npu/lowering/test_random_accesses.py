@@ -216,7 +216,7 @@ def lowered(text: str, scalars: tuple[int | bool, ...]) -> list[str]:
 
 
 def test_nothing_changes() -> None:
-    counts, tried = dict.fromkeys(OCCURS, 0), 60
+    counts, tried = dict.fromkeys(OCCURS, 0), 120
 
     @given(kernels(), numbers)
     @examples(tried)
