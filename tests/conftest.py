@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import shutil
-import uuid
+import tempfile
 from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
@@ -15,6 +15,7 @@ from examples import ALL, SUPPRESSED
 from hypothesis import settings
 from kept_zygote import KeptZygote, kept_zygote
 
+from harness.isolation.process import memory_folder
 from harness.verdicts import fingerprint
 
 
@@ -40,10 +41,17 @@ def one_toolchain(_packages, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fingerprint, "_package", _packages)
 
 
+@pytest.fixture(scope="session")
+def _caches() -> Iterator[Path]:
+    """In memory: Triton makes a folder and six files for each kernel, and a disk takes milliseconds for each."""
+    with tempfile.TemporaryDirectory(prefix="harness-tests-", dir=memory_folder()) as folder:
+        yield Path(folder)
+
+
 @pytest.fixture
-def triton_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def triton_cache(_caches: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty one, gone with its test, and there only if something is compiled: most tests have no other file."""
-    folder = tmp_path_factory.getbasetemp() / f"triton-{uuid.uuid4().hex}"
+    folder = _caches / "triton"
     monkeypatch.setenv("TRITON_CACHE_DIR", str(folder))
     yield folder
     shutil.rmtree(folder, ignore_errors=True)

@@ -67,7 +67,7 @@ class Zygote:
         self._spawned = 0
         self._children: dict[int, Child] = {}
         self.folder = Path(tempfile.mkdtemp(prefix="harness-"))
-        self._compiled = Path(tempfile.mkdtemp(prefix="harness-", dir=_memory_folder()))
+        self._compiled = Path(tempfile.mkdtemp(prefix="harness-", dir=memory_folder()))
         self._control, theirs = socket.socketpair()
         with theirs, (self.folder / "zygote.log").open("wb") as log:
             self._process = self._start(theirs.fileno(), log.fileno())
@@ -196,7 +196,7 @@ class Zygote:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _memory_folder() -> str | None:
+def memory_folder() -> str | None:
     """Where files live in memory, if there is room for a run's; None for where any temporary file goes.
 
     Triton's cache makes a folder and some ten files a case, of a few kilobytes each: up to a seventh of what a case
