@@ -12,7 +12,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
@@ -86,7 +86,7 @@ def npu_inductor(arch: str, hooks: Hooks) -> Iterator[None]:
     """
     check_torch()
     with ExitStack() as stack:
-        for change in (_own_caches, _settings, _one_candidate, _largest_tiles, _pairs_of_products, _plain_attention):
+        for change in _CHANGES:
             stack.enter_context(change())
         stack.enter_context(_cpu_backend(arch))
         stack.enter_context(_kernel_hooks(hooks))
@@ -182,6 +182,8 @@ def _settings() -> Iterator[None]:
         torch._functorch.config.patch({"enable_autograd_cache": False}),
         # A model that is compiled often (tests do) must not quietly fall back to eager torch.
         torch._dynamo.config.patch({"recompile_limit": 64, "fail_on_recompile_limit_hit": True}),
+        # After a graph, dynamo would look for cycles in all that compiling it has made: a second.
+        torch._dynamo.config.patch({"run_gc_after_compile": False}),
         # By default the templates of convolutions multiply float32 in tf32, as torch does on a GPU.
         torch.backends.cudnn.flags(
             enabled=torch.backends.cudnn.enabled,
@@ -301,6 +303,22 @@ def _plain_attention() -> Iterator[None]:
 
 
 @contextmanager
+def _no_attention_patterns() -> Iterator[None]:
+    """Inductor traces dozens of patterns of attention before its first graph, a second of work: none of them may match
+    here (`_plain_attention`). Whoever compiles outside the block has them traced then: what prepares all patterns, once
+    for each device, is made to ask again, and what it has prepared stays prepared."""
+    from torch._inductor.fx_passes import fuse_attention, joint_graph
+
+    prepare = fuse_attention._sfdp_init
+    fuse_attention._sfdp_init = lambda *_, **__: None
+    try:
+        yield
+    finally:
+        fuse_attention._sfdp_init = prepare
+        joint_graph.lazy_init.cache_clear()  # pyright: ignore[reportFunctionMemberAccess]
+
+
+@contextmanager
 def _kernel_hooks(hooks: Hooks) -> Iterator[None]:
     """`config.generate_intermediate_hooks` emits nothing for Triton kernels in torch 2.13 and 2.14 (it compares names
     of operations with names of buffers), and knows neither when memory is allocated nor when it is freed."""
@@ -321,6 +339,18 @@ def _kernel_hooks(hooks: Hooks) -> Iterator[None]:
         _listening.reset(token)
         for (owner, name), original in originals.items():
             setattr(owner, name, original)
+
+
+# What `npu_inductor` changes, whatever it compiles for.
+_CHANGES: tuple[Callable[[], AbstractContextManager[None]], ...] = (
+    _own_caches,
+    _settings,
+    _one_candidate,
+    _largest_tiles,
+    _pairs_of_products,
+    _plain_attention,
+    _no_attention_patterns,
+)
 
 
 # Of blocks inside one another only the innermost hears of what is compiled in it.

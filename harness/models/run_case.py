@@ -13,6 +13,7 @@ from harness.cases.model_case import ModelCase
 from harness.cases.options import RunOptions
 from harness.errors import CaseError, HarnessError, ReferenceFailed, UsageError
 from harness.executor.api import ExecutorOptions
+from harness.garbage import rare_collections
 from harness.models.checking import Launching
 from harness.models.progress import kernel_line
 from harness.models.report import KernelReport
@@ -91,7 +92,7 @@ def run_model_case(
     `transform` changes the IR of each program on its way to the executor: see `harness.npu.session`."""
     if target not in _ARCHITECTURES:
         raise UsageError(f"models run on {' and '.join(_ARCHITECTURES)}, not on {target}")
-    with stderr_log() as log:
+    with stderr_log() as log, rare_collections():
         run = _Run(instance, target, options, Evidence(node_id, target), enter_stage or _ignore, log)
         return run.run(progress, keep_going, on_launch, transform)
 
@@ -101,6 +102,11 @@ def warm_up() -> None:
     that depend on nothing else: two of three seconds of each small model otherwise. Starts no thread or process."""
     # Importing Inductor would start a pool of compiling processes.
     os.environ["TORCH_WARM_POOL"] = "0"
+    with rare_collections():
+        _warm_up()
+
+
+def _warm_up() -> None:
     import torch
     import torch._dynamo
     import torch._inductor.codegen.triton

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from typing import Any
 
@@ -41,6 +42,8 @@ def _state() -> dict[str, Any]:
         "tiles": V.choices,
         "products": mm_plus_mm.tuned_mm_plus_mm,
         "attention": fuse_attention._sfdp_params_check.__code__,
+        "patterns": fuse_attention._sfdp_init,
+        "collector": gc.get_threshold(),
         "marking": scheduler.BaseSchedulerNode.mark_run,
         "freeing": scheduler.Scheduler.free_buffers,
         "calling": scheduler.Scheduler.codegen_extern_call,
@@ -68,6 +71,16 @@ def test_torch_and_triton_are_as_before_a_run_that_fails():
         run(fails, torch.randn(4))
     after = _state()
     assert {name for name in before if before[name] != after[name]} == set()
+
+
+def test_who_compiles_elsewhere_gets_the_patterns_of_attention():
+    from torch._inductor.fx_passes import fuse_attention, joint_graph
+
+    fuse_attention._sfdp_init.cache_clear()
+    assert_clean(run(perceptron(), torch.randn(4, 16)))
+    assert not fuse_attention._sfdp_init.cache_info().currsize
+    joint_graph.lazy_init(torch.device("cpu"))
+    assert fuse_attention._sfdp_init.cache_info().currsize
 
 
 def test_a_module_compiled_here_is_compiled_anew_elsewhere():
