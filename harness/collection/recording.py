@@ -60,7 +60,9 @@ class Recording:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
-        kernels = [node_id for node_id in ids if self._is_case(node_id)]
+        files = {node_id.partition("::")[0] for node_id in ids}
+        held = {file for file in files if self._is_case_file(file)}
+        kernels = [one for one in ids if one.partition("::")[0] in held and self._is_case(one)]
         self.expect(kernels, kernels)
 
     @pytest.hookimpl(optionalhook=True)

@@ -12,6 +12,8 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 
+_PLAIN = (str, int, bool)
+
 
 class DecodeError(ValueError):
     """The JSON does not have the shape of the dataclass; says where."""
@@ -19,6 +21,8 @@ class DecodeError(ValueError):
 
 def encode(value: Any) -> Any:
     """What `json.dumps` can write. Raises TypeError for what no record may hold."""
+    if value is None or type(value) in _PLAIN:  # as most are
+        return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
@@ -27,7 +31,7 @@ def encode(value: Any) -> Any:
         return [encode(item) for item in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
-    if value is None or isinstance(value, (str, int, bool)):
+    if isinstance(value, (str, int)):
         return value
     if isinstance(value, numbers.Integral):  # NumPy's
         return int(value)
