@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
 import shutil
-import tempfile
 from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
@@ -28,6 +28,10 @@ def pytest_configure() -> None:
     # `--hypothesis-profile=thorough`, or `default`, which explores with new examples: hypothesis's own plugin
     # applies it after this.
     settings.load_profile("steady")
+    # What pytest takes for the parent of its temporary folders: a disk that keeps a journal takes 2 ms for each file.
+    in_memory = memory_folder()
+    if in_memory is not None:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", in_memory)
 
 
 @pytest.fixture(scope="session")
@@ -41,17 +45,10 @@ def one_toolchain(_packages, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fingerprint, "_package", _packages)
 
 
-@pytest.fixture(scope="session")
-def _caches() -> Iterator[Path]:
-    """In memory: Triton makes a folder and six files for each kernel, and a disk takes milliseconds for each."""
-    with tempfile.TemporaryDirectory(prefix="harness-tests-", dir=memory_folder()) as folder:
-        yield Path(folder)
-
-
 @pytest.fixture
-def triton_cache(_caches: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def triton_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty one, gone with its test, and there only if something is compiled: most tests have no other file."""
-    folder = _caches / "triton"
+    folder = tmp_path_factory.getbasetemp() / "triton"
     monkeypatch.setenv("TRITON_CACHE_DIR", str(folder))
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
