@@ -146,10 +146,6 @@ def _tell_environment(options: RunOptions) -> str:
     return "\n".join(f"{name}={os.environ.get(name)}" for name in names)
 
 
-def _tell_zygote_threads(options: RunOptions) -> str:
-    return str(len(os.listdir(f"/proc/{os.getppid()}/task")))
-
-
 def _tell_process(options: RunOptions) -> str:
     return str(os.getpid())
 
@@ -207,7 +203,6 @@ DEEDS: dict[str, Callable[[RunOptions], str | None]] = {
     "leave-process": _leave_a_process_behind,
     "leave-daemon": _leave_a_daemon_behind,
     "environment": _tell_environment,
-    "zygote-threads": _tell_zygote_threads,
     "print": _print,
     "process": _tell_process,
     "change-folder": _change_folder,

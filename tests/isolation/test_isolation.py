@@ -15,6 +15,9 @@ from misbehaviour import WHERE
 from harness.cases.evidence import Evidence, Failure
 from harness.cases.location import SourceLocation
 from harness.cases.options import RunOptions
+from harness.cases.targets import DEFAULT_TARGET
+from harness.collection.cases import EXECUTION
+from harness.collection.settings import DEFAULT_MACHINE
 from harness.errors import CaseError, EnvironmentFailed
 from harness.isolation import CaseRequest, IsolatedRunner, process
 from harness.isolation.child import failure_of, printable
@@ -221,12 +224,16 @@ def cache_of(case_file: Path) -> Path:
     return Path(told["TRITON_CACHE_DIR"])
 
 
-def test_the_warm_zygote_has_one_thread(case_file: Path) -> None:
-    runner = IsolatedRunner()
-    request = request_of(case_file, "zygote-threads")
-    warm = CaseRequest(**{**vars(request), "runner": "warm_runner:run"})
-    assert runner.run(warm, 120).output == "1"
-    runner.close()
+def test_the_warm_zygote_has_one_thread(pytestconfig: pytest.Config) -> None:
+    """That which runs this pytest's own cases: another would import torch once more."""
+    runner = pytestconfig.stash[EXECUTION].processes_for(DEFAULT_TARGET)
+    file = pytestconfig.rootpath / "coverage_kernels" / "elementwise" / "add.py"
+    one = runner.collect(file, 60)[0]
+    options = RunOptions(machine=DEFAULT_MACHINE)
+    request = CaseRequest("add", str(file), one.name, one.parameter_id, DEFAULT_TARGET, options)
+    assert runner.run(request, 60).is_clean
+    assert runner._zygote is not None
+    assert len(os.listdir(f"/proc/{runner._zygote._process.pid}/task")) == 1
 
 
 def test_what_cannot_be_imported_is_said(case_file: Path) -> None:
