@@ -3,7 +3,6 @@ of objects that stay, and each collection walks over many of them."""
 
 from __future__ import annotations
 
-import atexit
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,10 +30,3 @@ def _count_as_old() -> None:
     if not gc.get_freeze_count():
         gc.freeze()
         gc.unfreeze()
-
-
-def end_at_once() -> None:
-    """When the process ends, Python looks for cycles no more: two seconds of a model's, for memory that goes with the
-    process anyway. What is to be done at exit is done."""
-    atexit.unregister(gc.freeze)
-    atexit.register(gc.freeze)

@@ -13,7 +13,7 @@ from harness.cases.loading import is_case_file
 from harness.collection.settings import DEFAULT_MACHINE, DEFAULT_MODEL_FOLDER, NO_MACHINE
 from harness.commands.chosen import chosen_instances
 from harness.errors import UsageError
-from harness.garbage import end_at_once, rare_collections
+from harness.garbage import rare_collections
 
 if TYPE_CHECKING:
     from harness.cases.kernel_case import CaseInstance
@@ -35,7 +35,6 @@ def run(options: argparse.Namespace) -> int:
     # Importing Inductor would start a pool of compiling processes.
     os.environ["TORCH_WARM_POOL"] = "0"
     machine = checked_machine(options.machine)
-    end_at_once()
     with rare_collections():
         _, instances = model_instances(options.model)
         return max(_run(one, options, machine) for one in instances)

@@ -231,26 +231,49 @@ def _depth_and_area(sizes: Mapping[str, Any]) -> tuple[int, int]:
 @contextmanager
 def _largest_tiles() -> Iterator[None]:
     """Templates are written out before one is chosen, 20 ms each and a dozen for a product: here only those that may
-    be. Inductor's own extension point."""
+    be. Inductor's own extension point; that of convolutions does not hear what became of a configuration, of which the
+    first that is taken will do."""
     from torch._inductor.choices import InductorChoices
+    from torch._inductor.select_algorithm import TritonTemplate
     from torch._inductor.virtualized import V
+
+    append = TritonTemplate.maybe_append_choice
+    taken: list[bool] = []
+
+    def noted(self: Any, choices: list[Any], **more: Any) -> Any:
+        before = len(choices)
+        refused = append(self, choices, **more)
+        taken.append(len(choices) > before)
+        return refused
+
+    def until_taken(configurations: Iterable[Any]) -> Iterator[Any]:
+        """Who asks for the next one has tried the last."""
+        for one in _largest_first(configurations, lambda one: one.kwargs):
+            taken.clear()
+            yield one
+            if any(taken):
+                return
 
     class LargestTiles(InductorChoices):
         def get_conv_configs(self, device_type: str | None = "cuda") -> Any:
             configurations = super().get_conv_configs(device_type)
-            return lambda *sizes, **more: _largest(configurations(*sizes, **more), lambda one: one.kwargs)
+            return lambda *sizes, **more: until_taken(configurations(*sizes, **more))
 
         def _finalize_template_configs(self, template_choices: Mapping[str, Iterable[Any]], *_: Any, **__: Any) -> Any:
-            of_each = [_largest(choices, lambda one: one.params.to_kwargs()) for choices in template_choices.values()]
-            return [one for choices in of_each for one in choices]
+            of_each = (_largest_first(each, lambda one: one.params.to_kwargs()) for each in template_choices.values())
+            # Two of one template: it does not take every size. torch's own ops, which have none, are one each.
+            return [one for choices in of_each for one in choices[:2]]
 
-    with V.set_choices_handler(LargestTiles()):
-        yield
+    TritonTemplate.maybe_append_choice = noted
+    try:
+        with V.set_choices_handler(LargestTiles()):
+            yield
+    finally:
+        TritonTemplate.maybe_append_choice = append
 
 
-def _largest(choices: Iterable[Any], sizes_of: Callable[[Any], Mapping[str, Any]]) -> list[Any]:
-    """Two of one template: it does not take every size. torch's own ops, which have none, are one each."""
-    return sorted(choices, key=lambda one: _depth_and_area(sizes_of(one)), reverse=True)[:2]
+def _largest_first(choices: Iterable[Any], sizes_of: Callable[[Any], Mapping[str, Any]]) -> list[Any]:
+    return sorted(choices, key=lambda one: _depth_and_area(sizes_of(one)), reverse=True)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ def _state() -> dict[str, Any]:
     from torch._inductor import scheduler
     from torch._inductor.fx_passes import fuse_attention
     from torch._inductor.kernel import mm_plus_mm
-    from torch._inductor.select_algorithm import get_algorithm_selector_cache
+    from torch._inductor.select_algorithm import TritonTemplate, get_algorithm_selector_cache
     from torch._inductor.virtualized import V
     from torch.utils._triton import has_triton
     from triton.backends import backends
@@ -40,6 +40,7 @@ def _state() -> dict[str, Any]:
         "configs": heuristics.unique_configs,
         "choices": list(get_algorithm_selector_cache().preprocessing_fns),
         "tiles": V.choices,
+        "templates": TritonTemplate.maybe_append_choice,
         "products": mm_plus_mm.tuned_mm_plus_mm,
         "attention": fuse_attention._sfdp_params_check.__code__,
         "patterns": fuse_attention._sfdp_init,
