@@ -14,7 +14,7 @@ from harness.cases.evidence import BufferEvidence, Finding
 from harness.errors import Diverged
 from harness.goldens import Operation
 from harness.models.capture import Capture
-from harness.models.differential import Differential
+from harness.models.differential import Differential, terms_between
 from harness.models.evaluation import GoldenPlan, plan_goldens, terms_of
 from harness.models.graph_run import GraphRun
 from harness.models.judge import Claim, Judged, judge
@@ -198,7 +198,8 @@ class Checker:
         self.by_executor += 1
         raw = torch.from_numpy(expected.reshape(-1).view("uint8").copy()).view(tensor.dtype)
         sizes = [run.variables[one].numel() for one in run.tensors(report.kernel)]
-        terms = max([1, *(size // max(1, tensor.numel()) for size in sizes)])
+        is_product = any("tt.dot" in launch.text for launch in report.launches)
+        terms = terms_between(sizes, tensor.numel(), is_product)
         claim = replace(claim, golden=raw.reshape(tensor.shape), terms=terms, exact=True)
         return judge(claim, buffer_of(tensor), content_of(tensor))
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -81,3 +84,12 @@ def _moved(argument: Argument, copies: dict[int, Allocation]) -> Argument:
         return argument
     allocation = copies.get(id(argument.allocation))
     return argument if allocation is None else replace(argument, allocation=allocation)
+
+
+def terms_between(inputs: Sequence[int], output: int, is_product: bool) -> int:
+    """How many terms are added into one element, from the numbers of elements that are read and written: no node of
+    the graph says it. A reduction reads that many for each; (M, K) times (K, N) is M K, K N and M N elements."""
+    reductions = [size // max(1, output) for size in inputs]
+    pairs = itertools.combinations(inputs, 2) if is_product else ()
+    products = [math.isqrt(left * right // max(1, output)) for left, right in pairs]
+    return max([1, *reductions, *products])

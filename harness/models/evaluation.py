@@ -292,8 +292,9 @@ def undefined_conversion(step: torch.fx.Node, values: Mapping[torch.fx.Node, Any
     if name_of(step) not in _CONVERSIONS or made.dtype == torch.bool or not source.is_floating_point():
         return ""
     limits = torch.iinfo(made.dtype)
-    outside = ~((source > limits.min - 1) & (source < limits.max + 1))
-    count = int(outside.sum())
+    whole = source.trunc()
+    inside = (whole >= float(limits.min)) & (whole < float(limits.max) + 1.0)
+    count = int((~inside).sum())
     what = f"{count} of the floats that {step.name} converts lie outside {str(made.dtype).removeprefix('torch.')}"
     return f"{what}, for which no value is defined" if count else ""
 

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from harness.cases import ModelCase
 from harness.errors import CaseError
+from harness.models.differential import terms_between
 from harness.models.references import references_of
 
 
@@ -195,3 +196,16 @@ def test_a_module_that_returns_its_loss():
 def test_a_module_that_returns_no_tensor_has_nothing_to_compare():
     with pytest.raises(CaseError, match="returns no tensor"):
         references_of(ModelCase(lambda x: None, inputs=(torch.ones(2),)))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "output", "is_product", "terms"),
+    [
+        ([64 * 1000], 64, False, 1000),
+        ([32 * 500, 500 * 8], 32 * 8, True, 500),
+        ([1 << 20, 1 << 20], 1 << 20, False, 1),
+        ([], 0, True, 1),
+    ],
+)
+def test_how_many_terms_a_launch_without_a_node_adds_up(inputs: list[int], output: int, is_product: bool, terms: int):
+    assert terms_between(inputs, output, is_product) == terms

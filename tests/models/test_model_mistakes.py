@@ -14,6 +14,7 @@ from harness.cases import ModelCase, case
 from harness.cases.evidence import Verdict
 from harness.cases.options import RunOptions
 from harness.errors import UsageError
+from harness.models.evaluation import undefined_conversion
 from harness.models.run_case import run_model_case
 from harness.verdicts import bucket_named, classify
 from harness.verdicts.next_step import next_step
@@ -91,6 +92,25 @@ def test_a_value_that_nobody_defines_is_said_where_it_differs():
     verdict, lines = verdict_of(Overflows())
     assert verdict.bucket == "wrong-values"
     assert any("16 of the floats that convert_element_type converts lie outside int8" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values", "outside"),
+    [
+        (torch.int8, [-128.9, 127.9, 0.0], 0),
+        (torch.int8, [-129.0, 128.0, 0.0], 2),
+        (torch.uint8, [-0.9, 255.9, -1.0], 1),
+        (torch.int64, [-(2.0**63), 2.0**63, float("nan")], 2),
+        (torch.bool, [7.0, float("inf")], 0),
+    ],
+)
+def test_a_conversion_is_defined_for_what_the_integers_hold(dtype: torch.dtype, values: list[float], outside: int):
+    graph = torch.fx.Graph()
+    source = graph.placeholder("x")
+    step = graph.call_function(torch.ops.prims.convert_element_type.default, (source, dtype))
+    given = torch.tensor(values, dtype=torch.float64)
+    note = undefined_conversion(step, {source: given, step: torch.zeros(3, dtype=dtype)})
+    assert note.startswith(f"{outside} of the floats") if outside else not note
 
 
 @pytest.mark.parametrize(
