@@ -208,5 +208,5 @@ def lazy_product(accumulator: Any, left: Operand, right: Operand, precision: str
     """accumulator + left @ right, joined to the accumulator where that is a product itself."""
     if isinstance(accumulator, Product) and accumulator.takes(left, right, precision):
         return accumulator.joined(left, right)
-    base = accumulator.array() if isinstance(accumulator, Product) else accumulator
+    base = accumulator if isinstance(accumulator, np.ndarray) else accumulator.array()
     return Product(base, precision, [left], [right], _rows(left).shape[-1])

@@ -36,7 +36,7 @@ BUCKETS: tuple[Bucket, ...] = (
         "case author",
         "The reference is missing, failed, gave no golden for what the kernel wrote, or the kernel writes nothing.",
         "Mend the reference: it must return one tensor for every buffer the kernel writes, of one or more.",
-        of_models="Mend the module or its inputs: torch alone must be able to run it, on float64 too.",
+        of_models="Read the message: torch alone must be able to run the module, and every buffer needs a golden.",
     ),
     Bucket(
         "frontend",

@@ -110,3 +110,21 @@ def test_a_product_put_off_keeps_what_was_loaded() -> None:
     text = ttir(rewrites_its_operand, POINTERS, {"BLOCK": BLOCK})
     left, _, got = everywhere(text, [x, y, z], (3,))
     assert not left.any() and np.array_equal(got, x @ y + x)
+
+
+@triton.jit
+def adds_to_what_programs_share(x, y, z, BLOCK: tl.constexpr):
+    """The accumulator is a tile that every program reads: Triton makes one op of the product and the addition."""
+    pid = tl.program_id(0)
+    lanes = tl.arange(0, BLOCK)
+    square = lanes[:, None] * BLOCK + lanes[None, :]
+    a = tl.load(x + pid * BLOCK * BLOCK + square)
+    shared = tl.load(y + (pid // 4) * BLOCK * BLOCK + square)
+    tl.store(z + pid * BLOCK * BLOCK + square, tl.dot(a, shared, shared))
+
+
+def test_a_product_is_added_to_a_tile_that_programs_share() -> None:
+    x, y, z = numbers(8, BLOCK, BLOCK), numbers(2, BLOCK, BLOCK), np.zeros((8, BLOCK, BLOCK), np.float32)
+    text = ttir(adds_to_what_programs_share, POINTERS, {"BLOCK": BLOCK})
+    shared = np.repeat(y, 4, axis=0)
+    assert np.array_equal(everywhere(text, [x, y, z], (8,))[2], x @ shared + shared)
