@@ -13,7 +13,7 @@ def mlp(dtype, size):
     return ModelCase(_layers(size), inputs=(torch.randn(8, WIDTHS[size][0]),), dtype=dtype)
 
 
-@case(dtype=["fp32", "bf16"], size=["tiny"])
+@case(dtype=["fp32", "bf16"], size=["tiny", "full"])
 def mlp_training(dtype, size):
     return ModelCase(_layers(size), inputs=(torch.randn(8, WIDTHS[size][0]),), dtype=dtype, train=True)
 

@@ -26,7 +26,7 @@ def transformer_encoder_training(dtype, size):
     return ModelCase(_encoder(size), inputs=(_sequence(size),), dtype=dtype, train=True)
 
 
-@case(dtype=["fp32"], size=["tiny"])
+@case(dtype=["fp32"], size=["tiny", "full"])
 def transformer_encoder_dropout(dtype, size):
     return ModelCase(_encoder(size, dropout=0.1), inputs=(_sequence(size),), dtype=dtype, train=True)
 

@@ -135,6 +135,7 @@ class Checker:
         seconds = sum(one.seconds for one in launches)
         reads = {name: run.state.get(name, "right") for name in kernel.reads}
         report = KernelReport(len(self.reports) + 1, run.plan.name, kernel, launches, reads=reads, seconds=seconds)
+        report.steps = len(run.plan.kernels)
         self.reports.append(report)
         if kernel.extern:
             what = f"{kernel.extern} ran on the host: {kernel.reason}"

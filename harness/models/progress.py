@@ -17,7 +17,7 @@ def kernel_line(report: KernelReport) -> str:
     )
     name = report.name if len(report.name) <= _NAME else f"{report.name[: _NAME - 1]}\u2026"
     return (
-        f"{report.number:4} {report.graph} {name} [{', '.join(grids)}] {counted},"
+        f"{report.number:4} {report.graph} {report.kernel.number + 1}/{report.steps} {name} [{', '.join(grids)}] {counted},"
         f" worst {report.worst:.1e}, {report.seconds * 1e3:.1f} ms{_wrong(report)}"
     )
 

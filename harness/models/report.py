@@ -17,6 +17,7 @@ class KernelReport:
     """One step of a model, for the progress line and for whoever asks what happened.
 
     number    of the launch, from 1, over the whole run
+    steps     of its graph
     launches  what ran on the simulated NPU; empty for a step without code of its own
     buffers   what it finished, compared or not
     tolerances  measured ones, of buffers for which the documented tolerance does not hold
@@ -34,6 +35,7 @@ class KernelReport:
     notes: dict[str, str] = field(default_factory=dict)
     worst: float = 0.0
     seconds: float = 0.0
+    steps: int = 0
 
     @property
     def name(self) -> str:
