@@ -16,8 +16,9 @@ def kernel_line(report: KernelReport) -> str:
         f"{compared} of {len(report.buffers)} buffers" if compared < len(report.buffers) else f"{compared} compared"
     )
     name = report.name if len(report.name) <= _NAME else f"{report.name[: _NAME - 1]}\u2026"
+    step = f"{report.graph} {report.kernel.number + 1}/{report.steps}"
     return (
-        f"{report.number:4} {report.graph} {report.kernel.number + 1}/{report.steps} {name} [{', '.join(grids)}] {counted},"
+        f"{report.number:4} {step} {name} [{', '.join(grids)}] {counted},"
         f" worst {report.worst:.1e}, {report.seconds * 1e3:.1f} ms{_wrong(report)}"
     )
 
