@@ -29,7 +29,7 @@ def llama3(dtype, size):
     return ModelCase(Layer(*shape, theta=500000.0), inputs=(torch.randn(1, length, shape[0]),), dtype=dtype)
 
 
-@case(dtype=["fp32"], size=["tiny", "full"])
+@case(dtype=["fp32"], size=["tiny"])  # at full size the gradients and weights in float64 take 10 GB
 def llama3_training(dtype, size):
     *shape, length = LLAMA3[size]
     hidden = torch.randn(2, length, shape[0], requires_grad=True)
