@@ -56,6 +56,15 @@ def check_names(kernel: Any, args: Mapping[str, Any], options: Mapping[str, Any]
             raise CaseError(f"the kernel's parameter {name!r} is given no value", hint=f"add it to args: {listed}")
 
 
+def check_values(args: Mapping[str, Any]) -> None:
+    """Raises CaseError for a tensor of torch's own: nothing would poison it, guard it or compare it."""
+    for name, value in args.items():
+        parts = value if isinstance(value, (list, tuple)) else (value,)
+        if any(type(one).__module__.partition(".")[0] == "torch" and hasattr(one, "data_ptr") for one in parts):
+            hint = "write Buffer(shape, dtype), with fill= for its values, or empty(...) for what the kernel writes"
+            raise CaseError(f"argument {name!r} is a torch tensor", hint=hint, about=name)
+
+
 def check_options(options: Mapping[str, Any]) -> None:
     """Raises CaseError for a number that every backend of Triton refuses, None standing for the default."""
     for name in ("num_warps", "num_ctas", "num_stages"):

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from harness.cases.buffer import Buffer
-from harness.cases.checks import check_grid, check_names, check_options
+from harness.cases.checks import check_grid, check_names, check_options, check_values
 from harness.cases.descriptor import buffer_of
 from harness.cases.features import check_features
 from harness.cases.location import SourceLocation
@@ -220,6 +220,7 @@ def validate(built: KernelCase) -> None:
     for launch in built.launches:
         check_grid(launch.grid)
         check_names(launch.kernel, launch.args, launch.options)
+        check_values(launch.args)
         check_options(launch.options)
 
 

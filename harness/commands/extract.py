@@ -39,6 +39,8 @@ def run(options: argparse.Namespace) -> int:
     origin = f"{file}::{instance.template.name}[{instance.parameter_id}]"
     found = extract(instance, origin, options.kernel, machine)
     path: Path = options.output or _FOLDER / f"{found.kernel.removeprefix('triton_')}.py"
+    if path.exists() and path.read_text(encoding="utf-8", errors="replace") != found.text:
+        raise UsageError(f"{path} is there already, and is another text", hint="--output=FILE puts it elsewhere")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(found.text, encoding="utf-8")

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from harness.cases.kernel_case import CaseInstance
 
 
+_TARGET = "npu"
+
+
 def register(subcommands: Any) -> None:
     command: argparse.ArgumentParser = subcommands.add_parser(
         "model", help="run a whole model, kernel by kernel", description=__doc__
@@ -93,12 +96,14 @@ def _run(instance: CaseInstance, options: argparse.Namespace, machine: str) -> i
     from harness.reports import failure_text
     from harness.verdicts import classify
 
-    name = f"{instance.template.name}[{instance.parameter_id}]"
-    print(name, flush=True)
+    template = instance.template
+    print(f"{template.name}[{instance.parameter_id}]", flush=True)
+    parameters = "-".join(filter(None, (_TARGET, instance.parameter_id)))
+    name = f"{os.path.relpath(template.where.file)}::{template.name}[{parameters}]"
     evidence = run_model_case(
         instance,
         name,
-        "npu",
+        _TARGET,
         RunOptions(machine=machine, timing=options.timing),
         progress=lambda report: print(kernel_line(report), flush=True),
         keep_going=options.keep_going,

@@ -87,6 +87,9 @@ def _failing(instance: CaseInstance, options: RunOptions, transform: Callable[[s
     evidence = run_model_case(instance, "", "npu", options, progress=reports.append, transform=transform)
     if evidence.is_clean:
         raise UsageError("no launch of the model fails", hint="--kernel says which one to extract")
+    if not evidence.launches and evidence.failure is not None:
+        failure = evidence.failure
+        raise UsageError(f"the model fails before its first launch: {failure.message}", failure.where, failure.hint)
     wrong = next((one.number for one in reports if any(buffer.mismatch for buffer in one.buffers)), None)
     return str(wrong or len(reports) + 1)
 

@@ -107,6 +107,11 @@ class GraphRun:
         for known in (self.variables, self.state, self.digests):
             known.pop(name, None)
 
+    def forget_digests(self, kernel: Kernel) -> None:
+        """What it reads may be changed: who runs on the host may do so in place, and is no pass anyway."""
+        for name in kernel.reads:
+            self.digests.pop(name, None)
+
     def _make(self, due: Sequence[tuple[Key, Golden]]) -> None:
         import torch
 

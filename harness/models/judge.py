@@ -178,10 +178,11 @@ def _measured(claim: Claim, dtype: DType, precision: str, error: np.ndarray) -> 
     if not found.size:
         return None
     largest = float(found.max())
-    if claim.scale and largest >= _MOST[dtype.name] * claim.scale:
+    limit = _MOST[dtype.name] * claim.scale if claim.scale else np.inf
+    # Of a result, whose elements have the errors of a whole model behind them, the largest counts if it makes sense.
+    typical = largest if largest < limit < np.inf else min(largest, _SPREAD * float(np.median(found)))
+    if typical >= limit:
         return None
-    # Of a result, whose elements have errors of a whole model behind them, no other measure than the largest is known.
-    typical = largest if claim.scale else min(largest, _SPREAD * float(np.median(found)))
     reason = f"{_TIMES:g} times the error of the same nodes in {_DTYPES[precision]} by torch"
     return Tolerance(reason, absolute=_TIMES * typical)
 

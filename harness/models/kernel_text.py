@@ -26,7 +26,10 @@ def kernel_text(file: Path, name: str, constants: Sequence[str]) -> str:
     )
     if function is None:
         raise UsageError(f"{file} holds no function {name}")
-    helpers = [_source(helper) for helper in _closure(_helpers_in(function))]
+    own = _own_helpers(source, function)
+    names = [name for one in (*own, function) for name in _helpers_in(one)]
+    helpers = [_source(helper) for helper in _closure(names)]
+    helpers += [f"@triton.jit\n{_plain(_lines(source, one), indent='')}" for one in own]
     function.decorator_list = []
     for argument in function.args.args:
         if argument.arg in constants and argument.annotation is None:
@@ -34,6 +37,17 @@ def kernel_text(file: Path, name: str, constants: Sequence[str]) -> str:
     body = _plain(textwrap.dedent(_segment(source, function)))
     header = f"def {name}({', '.join(map(_parameter, function.args.args))}):"
     return "\n\n".join([*helpers, f"@triton.jit\n{header}\n{body}"])
+
+
+def _own_helpers(source: str, function: ast.FunctionDef) -> list[ast.FunctionDef]:
+    """The functions of the same file that it calls: the bodies of its scans."""
+    called = {one.id for one in ast.walk(function) if isinstance(one, ast.Name)}
+    return [one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef) and one.name in called]
+
+
+def _lines(source: str, function: ast.FunctionDef) -> str:
+    """As it is written, without its decorators."""
+    return "\n".join(source.splitlines()[function.lineno - 1 : function.end_lineno])
 
 
 def _segment(source: str, function: ast.FunctionDef) -> str:
@@ -48,9 +62,9 @@ def _parameter(argument: ast.arg) -> str:
     return argument.arg if annotation is None else f"{argument.arg}: {ast.unparse(annotation)}"
 
 
-def _plain(body: str) -> str:
+def _plain(body: str, indent: str = "    ") -> str:
     text = body.replace(f"{_HELPERS}.", "").replace(f"{_MATH}.", "tl.math.")
-    return textwrap.indent(text, "    ").rstrip() + "\n"
+    return textwrap.indent(text, indent).rstrip() + "\n"
 
 
 def _helpers_in(function: ast.AST) -> list[str]:

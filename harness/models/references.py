@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +25,19 @@ _SEED = 0
 Results = dict[str, "torch.Tensor"]
 
 
+class _LooksAtBits(Exception):
+    """The module takes a float for an integer, or back: in float64 it would compute something else."""
+
+
 @dataclass
 class References:
-    """results  by name, in float64"""
+    """results  by name, in float64
+    missing  why there are none
+    """
 
     case: ModelCase
     results: Mapping[str, torch.Tensor]
+    missing: str = ""
     _own: Mapping[str, torch.Tensor] | None = None
 
     def own(self, name: str) -> torch.Tensor:
@@ -64,8 +72,9 @@ def references_of(case: ModelCase) -> References:
     """Runs the module on the host. Raises ReferenceFailed where it raises; an allocation's failure as it is."""
     wide = Subject.of(case, "fp64")
     try:
-        with _everything_in_float64():
-            results = wide.results(case, wide.module)
+        results = wide.results(case, wide.module, _everything_in_float64)
+    except _LooksAtBits:
+        return References(case, {}, "the module looks at the bits of floats, which float64 has others of")
     except Exception as error:
         if isinstance(error, HarnessError) or is_out_of_memory(error):
             raise
@@ -92,9 +101,11 @@ class Subject:
         calls = [tuple(_copied(list(call), dtype)) for call in case.calls]
         return cls(module, calls, _copied(dict(case.kwargs), dtype))
 
-    def results(self, case: ModelCase, run: Callable[..., Any]) -> Results:
+    def results(
+        self, case: ModelCase, run: Callable[..., Any], inside: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> Results:
         """Calls `run`, which is the module or its compiled form, for every call of the case, and backward where the
-        case trains. Gives outputs, gradients, and what was changed in place, by name."""
+        case trains, each `inside` a context. Gives outputs, gradients, and what was changed in place, by name."""
         import torch
 
         torch.manual_seed(_SEED)
@@ -102,11 +113,12 @@ class Subject:
         before = {name: tensor.detach().clone() for name, tensor in self._state().items()}
         for number, arguments in enumerate(self.calls):
             label = f"output of call {number + 1}" if len(self.calls) > 1 else "output"
-            with torch.set_grad_enabled(case.train):
+            with inside(), torch.set_grad_enabled(case.train):
                 returned = run(*arguments, **self.kwargs)
             found.update({name: tensor.detach() for name, tensor in _tensors(label, returned)})
             if case.train:
-                _loss(case, returned).backward()
+                with inside():
+                    _loss(case, returned).backward()
         state = self._state()
         gradients = {f"gradient of {name}": tensor.grad for name, tensor in state.items() if tensor.is_leaf}
         found.update({name: grad for name, grad in gradients.items() if grad is not None})
@@ -184,8 +196,10 @@ def _copied(value: Any, dtype: str | None) -> Any:
     return copy.deepcopy(value)
 
 
-def _everything_in_float64() -> Any:
-    """Inside the block torch makes float64 where a module asks for a narrower float by name, such as `x.float()`."""
+@contextmanager
+def _everything_in_float64() -> Iterator[None]:
+    """Inside the block torch makes float64 where a module asks for a narrower float by name, such as `x.float()`, or
+    names none, as in `torch.zeros(3)`. Raises _LooksAtBits where it views floats as other numbers."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_map
@@ -195,7 +209,15 @@ def _everything_in_float64() -> Any:
 
     class Float64(TorchDispatchMode):
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func is torch.ops.aten.view.dtype and (args[0].is_floating_point() or args[1].is_floating_point):
+                raise _LooksAtBits
             arguments: Any = tree_map(wide, args)
             return func(*arguments, **tree_map(wide, kwargs or {}))
 
-    return Float64()
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with Float64():
+            yield
+    finally:
+        torch.set_default_dtype(default)

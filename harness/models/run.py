@@ -102,7 +102,9 @@ def run_model(
     finally:
         run.seconds = time.perf_counter() - started
     enter("compare")
-    if any(is_random(plan) for plan in checker.capture.graphs):
+    if wanted.missing:
+        checker.without.append(f"results of the model: {wanted.missing}")
+    elif any(is_random(plan) for plan in checker.capture.graphs):
         checker.without.append("results of the model: torch draws other random numbers than its compiled code")
     else:
         run.results = wanted.compare(results)

@@ -22,7 +22,7 @@ from harness.npu.session import Session
 from harness.targets.failures import Context, failure_of
 from harness.targets.npu import outcome_of
 from harness.targets.op_usage import ops_used
-from harness.targets.run_case import seed_text
+from harness.targets.run_case import seed_torch
 from harness.targets.stage_clock import StageClock
 from harness.targets.stderr_log import StderrLog, stderr_log
 from harness.targets.target import EnterStage
@@ -162,7 +162,7 @@ class _Run:
         run = ModelRun.of(session, keep_going)
         run.checker.on_launch = on_launch
         try:
-            self._seed()
+            seed_torch(self.instance)
             case = self.instance.build_model()
             machine = self.options.machine if self.target == "npu" else ""
             arch = machine or _ARCHITECTURES[self.target]
@@ -174,14 +174,6 @@ class _Run:
         self.clock.stop()
         self._keep(run)
         return self.evidence
-
-    def _seed(self) -> None:
-        import hashlib
-
-        import torch
-
-        digest = hashlib.blake2b(seed_text(self.instance).encode(), digest_size=8).digest()
-        torch.manual_seed(int.from_bytes(digest, "little") >> 1)
 
     def _keep(self, run: ModelRun) -> None:
         session = run.checker.session

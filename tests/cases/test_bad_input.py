@@ -77,6 +77,12 @@ def run(folder: Path, old: str, new: str) -> tuple[Verdict, Failure | None, int]
         ("n=size", "n='16'", "n='16' is a str, which Triton cannot take"),
         ("n=size", "n=torch.float32", "n=torch.float32 is a dtype, which Triton cannot take"),
         ("n=size", "n=2**70", "does not fit into 64 bits"),
+        (
+            "x=Buffer(size)",
+            "x=torch.zeros(16)",
+            "argument 'x' is a torch tensor .write Buffer.shape, dtype., with fill=",
+        ),
+        ("x=Buffer(size)", "x=[torch.zeros(16)]", "argument 'x' is a torch tensor"),
         ("BLOCK=16,", "BLOCK={16},", "a constexpr must be hashable"),
         ("n=size", "n=size, m=size", "no parameter 'm'"),
         ("n=size", "size=size", "no parameter 'size'"),

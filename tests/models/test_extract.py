@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from encoder_case import encoder
 
+from harness.cases import ModelCase, case
 from harness.cases.kernel_case import CaseInstance
 from harness.cases.options import RunOptions
 from harness.errors import UsageError
@@ -43,6 +45,16 @@ def test_a_kernel_that_triton_has_compiled_before_has_its_source(tmp_path: Path,
     """As in the process of a case, whose failing launch is extracted by a second run over the same cache."""
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     assert [extract(_instance(), "encoder", "1", "").bucket for _ in range(2)] == ["", ""]
+
+
+def test_a_scan_takes_its_body_with_it():
+    @case()
+    def sums() -> ModelCase:
+        return ModelCase(lambda x: x.cumsum(-1), inputs=(torch.randn(3, 40),))
+
+    found = extract(sums.instances()[0], "sums", "1", "")
+    assert found.bucket == ""
+    assert "_triton_helper_fn_add0(" in found.text
 
 
 def test_there_is_no_such_launch():
@@ -87,3 +99,12 @@ def test_a_failing_run_leaves_its_launch_as_a_case(tmp_path: Path, monkeypatch: 
     text = (tmp_path / "artifacts" / "extracted.py").read_text()
     assert "of models/encoder.py::encoder[npu-tiny]" in text
     assert "is a case of its own, which fails as it does here" in evidence.output
+
+
+def test_a_model_that_fails_before_its_first_launch_says_so():
+    @case()
+    def wrong() -> ModelCase:
+        return ModelCase(torch.nn.Linear(3, 4), inputs=(torch.randn(2, 5),))
+
+    with pytest.raises(UsageError, match="the model fails before its first launch: torch alone cannot run the module"):
+        extract(wrong.instances()[0], "wrong", "", "")

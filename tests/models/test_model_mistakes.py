@@ -50,7 +50,7 @@ def verdict_of(module: nn.Module) -> tuple[Verdict, list[str]]:
 
     from harness.models.progress import kernel_line
 
-    options = RunOptions(machine="")
+    options = RunOptions(machine="default")
     evidence = run_model_case(
         subject.instances()[0], "subject", "npu", options, progress=lambda report: lines.append(kernel_line(report))
     )
@@ -134,3 +134,32 @@ def test_what_is_misspelt_is_refused_before_anything_is_compiled(
     command: Callable[[Namespace], int] = model.run
     with pytest.raises(UsageError, match=message):
         command(Namespace(model=name, **{"machine": "none", "keep_going": False, "timing": False, **options}))
+
+
+def _filled(x: torch.Tensor) -> torch.Tensor:
+    made = torch.zeros(4, 4)
+    made[0] = x[1]
+    return made @ x
+
+
+def _bits(x: torch.Tensor) -> torch.Tensor:
+    return (x.view(torch.int32) & 0xFFFF) + 1
+
+
+def _overflow(x: torch.Tensor) -> torch.Tensor:
+    return torch.log(torch.exp(x * 100) + 1)
+
+
+def _masked_row(x: torch.Tensor) -> torch.Tensor:
+    keep = torch.tensor([1.0, 0.0, 1.0, 1.0])[:, None]
+    return torch.softmax(x * 0.37 + (1 - keep) * -1e9, -1)
+
+
+@pytest.mark.parametrize("function", [_filled, _bits, _overflow, _masked_row], ids=lambda one: one.__name__)
+def test_what_torch_computes_too_is_right(function: Callable[[torch.Tensor], torch.Tensor]):
+    class Subject(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return function(x)
+
+    verdict, _ = verdict_of(Subject())
+    assert verdict.outcome == "pass", verdict.summary
