@@ -55,8 +55,10 @@ def test_every_side_of_a_kernel_is_checked_and_measured(triton_cache: Path, monk
     assert row.buffer_bytes == 2 * 50 * 4
     assert row.interpreter is not None
     assert row.interpreter.programs == 4
-    for measured in (row.npu_seconds, row.executor_seconds, row.torch_seconds, row.peak_bytes):
+    for measured in (row.npu_seconds, row.executor_seconds, row.torch_seconds):
         assert measured is not None and measured > 0
+    # In this process, which has had more, a run this small may need nothing new.
+    assert row.peak_bytes is not None and row.peak_bytes >= 0
 
 
 def test_a_side_that_fails_costs_its_row_and_names_itself() -> None:
