@@ -86,7 +86,7 @@ class BufferEvidence:
     shape: tuple[int, ...]
     role: str
     compared: bool
-    reason: str = ""  # why it was not compared
+    reason: str = ""  # why it was not compared; of a model's that differs, which launch made it
     tolerance: str = "exact"
     ulp_histogram: dict[str, int] = field(default_factory=dict)
     mismatch: Mismatch | None = None

@@ -19,7 +19,7 @@ from harness.models.evaluation import GoldenPlan, plan_goldens, terms_of
 from harness.models.graph_run import GraphRun
 from harness.models.judge import Claim, Judged, judge
 from harness.models.plan import Kernel, Output
-from harness.models.report import KernelReport, mismatch_line
+from harness.models.report import KernelReport, mismatch_line, origin_line
 from harness.models.tensors import buffer_of, content_of, digest, fill_with_poison
 from harness.npu.session import LaunchRequest, Session
 from harness.targets.operation import operation_of
@@ -112,6 +112,7 @@ class Checker:
                 run.forget_digests(report.kernel)
             only_read = {name: run.variables[name] for name in run.only_read(report.kernel)}
             self._check_unchanged(run, only_read, f"kernel {kernel}, which only reads it, has run")
+            report.buffers = [_with_origin(report, one) for one in report.buffers]
         if self.progress is not None:
             self.progress(report)
         wrong = next((one for one in report.buffers if one.mismatch), None)
@@ -231,3 +232,7 @@ class Checker:
             yield
         finally:
             self.seconds += time.perf_counter() - started
+
+
+def _with_origin(report: KernelReport, buffer: BufferEvidence) -> BufferEvidence:
+    return replace(buffer, reason=origin_line(report, buffer)) if buffer.mismatch else buffer

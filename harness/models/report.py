@@ -37,6 +37,12 @@ class KernelReport:
     seconds: float = 0.0
     steps: int = 0
 
+    def __str__(self) -> str:
+        """The line that `harness model` prints."""
+        from harness.models.progress import kernel_line
+
+        return kernel_line(self)
+
     @property
     def name(self) -> str:
         return self.launches[0].kernel if self.launches else self.kernel.extern or "nothing to launch"
@@ -53,16 +59,27 @@ def mismatch_line(report: KernelReport, buffer: BufferEvidence) -> str:
     """One buffer that differs: where, how, from which node and line, and whether what its kernel read was right."""
     mismatch = buffer.mismatch
     assert mismatch is not None
-    output = report.output_of(buffer)
+    return (
+        f"launch {report.number}, {report.name}: {buffer.name} differs from its golden{_node(report, buffer)}:"
+        f" {mismatch.wrong} of {mismatch.total} elements"
+        f" ({mismatch.error_shape}), first at {list(mismatch.first_index)}: got {mismatch.got}, want {mismatch.want};"
+        f" {_explained(report, buffer)}"
+    )
+
+
+def origin_line(report: KernelReport, buffer: BufferEvidence) -> str:
+    """Of a buffer that differs, which launch made it, of which node and line, and what may explain it."""
+    return f"launch {report.number}, {report.name}{_node(report, buffer)}; {_explained(report, buffer)}"
+
+
+def _node(report: KernelReport, buffer: BufferEvidence) -> str:
+    output, place = report.output_of(buffer), report.place_of(buffer)
     node = f", node {output.node.name}" if output.node is not None else ""
-    place = report.place_of(buffer)
-    line = f" at {place}" if place else ""
+    return f"{node} at {place}" if place else node
+
+
+def _explained(report: KernelReport, buffer: BufferEvidence) -> str:
     others = [name for name, state in report.reads.items() if state != "right"]
     inputs = f"what it reads was wrong already: {', '.join(others)}" if others else "everything it reads was right"
     note = report.notes.get(buffer.name, "")
-    return (
-        f"launch {report.number}, {report.name}: {buffer.name} differs from its golden{node}{line}:"
-        f" {mismatch.wrong} of {mismatch.total} elements"
-        f" ({mismatch.error_shape}), first at {list(mismatch.first_index)}: got {mismatch.got}, want {mismatch.want};"
-        f" {inputs}{note and f'; {note}'}"
-    )
+    return f"{inputs}; {note}" if note else inputs

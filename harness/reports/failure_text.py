@@ -56,7 +56,8 @@ def _buffer(buffer: BufferEvidence) -> list[str]:
         f"    largest error: {mismatch.max_absolute:g} absolute, {mismatch.max_relative:g} relative,"
         f" {mismatch.max_ulp:g} ulp",
     ]
-    return lines + ([f"    written by programs {writers}"] if writers else [])
+    lines += [f"    written by programs {writers}"] if writers else []
+    return lines + ([f"    {buffer.reason}"] if buffer.reason else [])
 
 
 def _finding(finding: Finding) -> list[str]:

@@ -16,6 +16,7 @@ from harness.cases.options import RunOptions
 from harness.errors import UsageError
 from harness.models.evaluation import undefined_conversion
 from harness.models.run_case import run_model_case
+from harness.reports import failure_text
 from harness.verdicts import bucket_named, classify
 from harness.verdicts.next_step import next_step
 
@@ -48,11 +49,9 @@ def verdict_of(module: nn.Module) -> tuple[Verdict, list[str]]:
     def subject() -> ModelCase:
         return ModelCase(module, inputs=(torch.eye(4) + 0.5,))
 
-    from harness.models.progress import kernel_line
-
     options = RunOptions(machine="default")
     evidence = run_model_case(
-        subject.instances()[0], "subject", "npu", options, progress=lambda report: lines.append(kernel_line(report))
+        subject.instances()[0], "subject", "npu", options, progress=lambda report: lines.append(str(report))
     )
     return classify(evidence), lines
 
@@ -92,6 +91,9 @@ def test_a_value_that_nobody_defines_is_said_where_it_differs():
     verdict, lines = verdict_of(Overflows())
     assert verdict.bucket == "wrong-values"
     assert any("16 of the floats that convert_element_type converts lie outside int8" in line for line in lines)
+    text = failure_text(verdict)
+    assert f"node convert_element_type at {__file__}:{line_of(Overflows, 'int8')}; everything it reads was" in text
+    assert "16 of the floats" in text
 
 
 @pytest.mark.parametrize(
