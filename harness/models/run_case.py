@@ -22,7 +22,7 @@ from harness.npu.session import Session
 from harness.targets.failures import Context, failure_of
 from harness.targets.npu import outcome_of
 from harness.targets.op_usage import ops_used
-from harness.targets.run_case import seed_torch
+from harness.targets.run_case import seeded_torch
 from harness.targets.stage_clock import StageClock
 from harness.targets.stderr_log import StderrLog, stderr_log
 from harness.targets.target import EnterStage
@@ -162,8 +162,8 @@ class _Run:
         run = ModelRun.of(session, keep_going)
         run.checker.on_launch = on_launch
         try:
-            seed_torch(self.instance)
-            case = self.instance.build_model()
+            with seeded_torch(self.instance):
+                case = self.instance.build_model()
             machine = self.options.machine if self.target == "npu" else ""
             arch = machine or _ARCHITECTURES[self.target]
             run_model(case, arch, run, progress=progress, enter_stage=self._enter)

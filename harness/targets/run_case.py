@@ -91,8 +91,8 @@ class _Run:
         return self.evidence
 
     def _stages(self) -> None:
-        seed_torch(self.instance)
-        self.case = case = self.instance.build()
+        with seeded_torch(self.instance):
+            self.case = case = self.instance.build()
         self.allocated = allocated = allocate(case, seed_text(self.instance), self.target.device)
         for launch in case.launches:
             check_launch(launch, self._arguments(launch), self.target.option_names())
@@ -218,12 +218,19 @@ def seed_text(instance: CaseInstance) -> str:
     return f"{Path(template.where.file).name}::{template.name}[{instance.parameter_id}]"
 
 
-def seed_torch(instance: CaseInstance) -> None:
-    """What the case draws from torch's generator is the same in every run too."""
+@contextmanager
+def seeded_torch(instance: CaseInstance) -> Iterator[None]:
+    """Inside the block what a case draws from torch's generator is the same in every run. Afterwards the generator is
+    as before: a case that changes its process gets the next one another."""
     import torch
 
     digest = hashlib.blake2b(seed_text(instance).encode(), digest_size=8).digest()
-    torch.manual_seed(int.from_bytes(digest, "little") >> 1)
+    before = torch.get_rng_state()
+    torch.default_generator.manual_seed(int.from_bytes(digest, "little") >> 1)
+    try:
+        yield
+    finally:
+        torch.set_rng_state(before)
 
 
 def as_triton(value: Any) -> Any:

@@ -15,6 +15,7 @@ from harness.cases.evidence import Evidence
 from harness.cases.options import RunOptions
 from harness.errors import UsageError
 from harness.targets import run_case
+from harness.targets.run_case import seeded_torch
 from harness.verdicts import classify
 
 
@@ -230,3 +231,18 @@ def test_what_a_kernel_prints_is_in_the_evidence(capsys: pytest.CaptureFixture[s
 def test_an_unknown_target_is_the_users_mistake_and_no_evidence():
     with pytest.raises(UsageError, match="no target 'nqu'"):
         _run(scaled, "nqu")
+
+
+def test_what_a_case_draws_is_the_same_in_every_run_and_leaves_no_trace() -> None:
+    @case(n=[4])
+    def drawn(n):
+        raise AssertionError
+
+    (instance,) = drawn.instances()
+    before = torch.get_rng_state()
+    numbers = []
+    for _ in range(2):
+        with seeded_torch(instance):
+            numbers.append(torch.randn(3))
+    assert torch.equal(*numbers)
+    assert torch.equal(before, torch.get_rng_state())
