@@ -13,7 +13,7 @@ import pytest
 from harness.cases.options import CHECKS, RunOptions
 from harness.cases.targets import DEFAULT_TARGET
 from harness.collection.sharding import Shard, parse_shard
-from harness.errors import HarnessError
+from harness.errors import HarnessError, UsageError
 
 DEFAULT_FOLDER = "coverage_kernels"
 DEFAULT_LIT_FOLDER = "lit_tests"
@@ -205,16 +205,25 @@ def _check_machine_options(config: pytest.Config) -> None:
         raise pytest.UsageError(f"{options[0]} is about a machine, and there is none with --machine=none")
 
 
-def _machine(text: str) -> str:
+def checked_machine(name: str) -> str:
+    """The machine that an option names, a file's as a path from anywhere; NO_MACHINE for "none". Raises UsageError
+    where there is none of the name."""
     from harness.npu.machine import load_machine
 
-    if text == "none":
+    if name == "none":
         return NO_MACHINE
     try:
-        load_machine(text)
+        load_machine(name)
+    except UsageError as error:
+        raise UsageError(error.what, error.where, f"{error.hint}, or none" if error.hint else "") from error
+    return str(Path(name).resolve()) if name.endswith(".toml") else name
+
+
+def _machine(text: str) -> str:
+    try:
+        return checked_machine(text)
     except HarnessError as error:
         raise pytest.UsageError(f"--machine: {error}") from error
-    return str(Path(text).resolve()) if text.endswith(".toml") else text
 
 
 def _seconds(text: str) -> float:

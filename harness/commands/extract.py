@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from harness.collection.settings import DEFAULT_FOLDER, DEFAULT_MACHINE
-from harness.commands.model import checked_machine, model_instances
+from harness.collection.settings import DEFAULT_FOLDER, DEFAULT_MACHINE, checked_machine
+from harness.commands.model import model_instances
 from harness.errors import UsageError
 
 _FOLDER = Path(DEFAULT_FOLDER, "extracted")

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.cases.checks import did_you_mean
 from harness.cases.loading import is_case_file
-from harness.collection.settings import DEFAULT_MACHINE, DEFAULT_MODEL_FOLDER, NO_MACHINE
+from harness.cases.targets import DEFAULT_TARGET
+from harness.collection.settings import DEFAULT_MACHINE, DEFAULT_MODEL_FOLDER, checked_machine
 from harness.commands.chosen import chosen_instances
 from harness.errors import UsageError
 from harness.garbage import rare_collections
 
 if TYPE_CHECKING:
     from harness.cases.kernel_case import CaseInstance
-
-
-_TARGET = "npu"
 
 
 def register(subcommands: Any) -> None:
@@ -67,26 +65,10 @@ def _text(path: Path) -> str:
 
 
 def _meant(name: str, folder: Path, files: list[Path]) -> str:
-    """The nearest names of models, else all of the files'."""
+    """The nearest name of a model, else all of the files'."""
     cases = [one for path in files for one in re.findall(r"^def (\w+)\(", _text(path), re.MULTILINE)]
-    close = difflib.get_close_matches(name, sorted({*cases, *(path.stem for path in files)}), n=2)
-    if close:
-        return f"did you mean {' or '.join(close)}?"
-    return f"in {folder}/: {', '.join(path.stem for path in files) or 'none'}"
-
-
-def checked_machine(name: str) -> str:
-    """The machine that an option names, "" where the IR is to be executed. Raises UsageError where there is none of
-    the name, before anything is compiled."""
-    from harness.npu.machine import load_machine
-
-    if name == "none":
-        return NO_MACHINE
-    try:
-        load_machine(name)
-    except UsageError as error:
-        raise UsageError(error.what, error.where, f"{error.hint}, or none" if error.hint else "") from error
-    return name
+    known = [path.stem for path in files]
+    return did_you_mean(name, sorted({*cases, *known})) or f"in {folder}/: {', '.join(known) or 'none'}"
 
 
 def _run(instance: CaseInstance, options: argparse.Namespace, machine: str) -> int:
@@ -98,12 +80,12 @@ def _run(instance: CaseInstance, options: argparse.Namespace, machine: str) -> i
 
     template = instance.template
     print(f"{template.name}[{instance.parameter_id}]", flush=True)
-    parameters = "-".join(filter(None, (_TARGET, instance.parameter_id)))
+    parameters = "-".join(filter(None, (DEFAULT_TARGET, instance.parameter_id)))
     name = f"{os.path.relpath(template.where.file)}::{template.name}[{parameters}]"
     evidence = run_model_case(
         instance,
         name,
-        _TARGET,
+        DEFAULT_TARGET,
         RunOptions(machine=machine, timing=options.timing),
         progress=lambda report: print(kernel_line(report), flush=True),
         keep_going=options.keep_going,

@@ -289,7 +289,9 @@ def undefined_conversion(step: torch.fx.Node, values: Mapping[torch.fx.Node, Any
     if not isinstance(made, torch.Tensor) or made.is_floating_point() or made.is_complex() or len(sources) != 1:
         return ""
     source = values[sources[0]]
-    if name_of(step) not in _CONVERSIONS or made.dtype == torch.bool or not source.is_floating_point():
+    if name_of(step) not in _CONVERSIONS or made.dtype == torch.bool:
+        return ""
+    if not isinstance(source, torch.Tensor) or not source.is_floating_point():
         return ""
     limits = torch.iinfo(made.dtype)
     whole = source.trunc()

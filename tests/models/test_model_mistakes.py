@@ -118,7 +118,7 @@ def test_a_conversion_is_defined_for_what_the_integers_hold(dtype: torch.dtype, 
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("mpl", {}, r"no model is called 'mpl' \(did you mean mlp\?\)"),
+        ("mpl", {}, r"no model is called 'mpl' \(did you mean 'mlp'\?\)"),
         ("zzz", {}, r"no model is called 'zzz' \(in models/: mlp\)"),
         ("mlp", {"machine": "tinny"}, r"there is no machine 'tinny' .*, or none\)"),
     ],
