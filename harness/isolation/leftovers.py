@@ -1,7 +1,8 @@
-"""What a case can leave behind in its process that the next case of its file would notice.
+"""What a case can leave behind in its process that the next case would notice.
 
-Not all of it: a patched function of a library is no more to be seen here than between two tests of one pytest
-process. That is why a case that does not pass runs once more, in a process that no other case has used.
+Not all of it, as between two tests of one pytest process: `harness.isolation.libraries` sees functions replaced
+before a case of another file runs, and nobody sees a changed value in a dictionary of a library. That is why a case
+that does not pass runs once more, in a process that no other case has used.
 """
 
 from __future__ import annotations
@@ -88,7 +89,24 @@ def _torch() -> Hashable:
     if torch is None:
         return None
     numbers = hashlib.sha256(torch.get_rng_state().numpy().tobytes()).digest()
-    return numbers, torch.get_default_dtype(), torch.get_num_threads(), torch.is_grad_enabled()
+    settings = (
+        torch.get_default_dtype(),
+        torch.get_default_device(),
+        torch.get_num_threads(),
+        torch.get_float32_matmul_precision(),
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_grad_enabled(),
+        torch.is_inference_mode_enabled(),
+    )
+    return numbers, settings
+
+
+def _triton() -> Hashable:
+    knobs = sys.modules.get("triton.knobs")
+    if knobs is None:
+        return None
+    groups = (value for value in vars(knobs).values() if isinstance(value, knobs.base_knobs))
+    return tuple(repr(vars(group)) for group in groups)
 
 
 _PROBES: tuple[Callable[[], Hashable], ...] = (
@@ -100,4 +118,5 @@ _PROBES: tuple[Callable[[], Hashable], ...] = (
     _random_numbers,
     _numpy,
     _torch,
+    _triton,
 )

@@ -136,22 +136,35 @@ def test_processes_a_case_leaves_behind_are_killed(
     os.close(reader)
 
 
+@pytest.fixture
+def other_file(tmp_path: Path) -> Path:
+    path = tmp_path / "others.py"
+    path.write_text(CASE_FILE, encoding="ascii")
+    return path
+
+
 def process_of(runner: IsolatedRunner, case_file: Path, deed: str) -> int:
     evidence = run(runner, case_file, deed)
     assert evidence.failure is None
     return int(evidence.output)
 
 
-def test_cases_of_a_file_share_a_process_while_they_pass(
-    runner: IsolatedRunner, case_file: Path, tmp_path: Path
-) -> None:
-    other_file = tmp_path / "others.py"
-    other_file.write_text(CASE_FILE, encoding="ascii")
+def test_cases_share_a_process_while_they_pass(runner: IsolatedRunner, case_file: Path, other_file: Path) -> None:
     first = process_of(runner, case_file, "process")
     assert process_of(runner, case_file, "process") == first
+    assert process_of(runner, other_file, "process") == first
     run(runner, case_file, "wrong")
-    second = process_of(runner, case_file, "process")
-    assert len({first, second, process_of(runner, other_file, "process")}) == 3
+    assert process_of(runner, case_file, "process") != first
+
+
+def test_what_a_file_replaces_in_a_library_no_other_file_meets(
+    runner: IsolatedRunner, case_file: Path, other_file: Path
+) -> None:
+    patched = process_of(runner, case_file, "replace-function")
+    assert process_of(runner, case_file, "process") == patched
+    assert process_of(runner, other_file, "process") != patched
+    patched = process_of(runner, case_file, "replace-method")
+    assert process_of(runner, other_file, "process") != patched
 
 
 @pytest.mark.parametrize("deed", ["change-folder", "draw", "start-thread"])
