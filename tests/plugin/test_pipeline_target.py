@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 import triton.backends  # noqa: F401
+from kept_zygote import KeptZygote
 
 # Imported here, since inner runs forget what they import, and NumPy cannot be imported twice.
 from harness.bisect import architectures, capture  # noqa: F401
+from harness.cases.targets import DEFAULT_TARGET
+from harness.collection.cases import EXECUTION
 from harness.collection.execution import check_target
 from harness.errors import UsageError
 from harness.targets import registry  # noqa: F401
@@ -27,9 +30,15 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, one_toolch
     return pytester
 
 
-def test_cases_run_on_a_gpu_pipeline_and_are_chosen_by_id_and_mark(suite: pytest.Pytester) -> None:
+@pytest.fixture
+def zygote(pytestconfig: pytest.Config) -> KeptZygote:
+    """The one that runs this pytest's own cases: another would import torch once more."""
+    return KeptZygote(pytestconfig.stash[EXECUTION].processes_for(DEFAULT_TARGET))
+
+
+def test_cases_run_on_a_gpu_pipeline_and_are_chosen_by_id_and_mark(suite: pytest.Pytester, zygote: KeptZygote) -> None:
     chosen = ("-m", "cuda_90", "-k", "double or assembly")
-    result = suite.runpytest_inprocess("-n0", "--target=cuda:90,npu", *chosen)
+    result = suite.runpytest_inprocess("-n0", "--target=cuda:90,npu", *chosen, plugins=[zygote])
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
         [
