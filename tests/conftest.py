@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import sys
 from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from examples import ALL, SUPPRESSED
 from hypothesis import settings
 from kept_zygote import KeptZygote, kept_zygote
+from warm_python import warm_python
 
 from harness.isolation.process import memory_folder
 from harness.verdicts import fingerprint
@@ -59,6 +61,20 @@ def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeptZygote]:
     """For the cases of inner runs, as one of their plugins."""
     with kept_zygote(tmp_path_factory.mktemp("zygote")) as kept:
         yield kept
+
+
+@pytest.fixture(scope="session")
+def _warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """One for all workers of the run."""
+    folder = tmp_path_factory.getbasetemp()
+    with warm_python((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "python") as python:
+        yield python
+
+
+@pytest.fixture
+def quick_start(_warm_python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is started as `sys.executable` has imported torch and pytest."""
+    monkeypatch.setattr(sys, "executable", str(_warm_python))
 
 
 @pytest.hookimpl(wrapper=True)

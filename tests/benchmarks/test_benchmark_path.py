@@ -47,6 +47,7 @@ def worker(located: Located, side: str, threads: int, scale: int = 1, machine: s
     return kind(located, side, threads, scale, machine)
 
 
+@pytest.mark.usefixtures("quick_start")
 def test_every_side_of_a_kernel_is_checked_and_measured(triton_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.measure.Worker", worker)
     row = measure(Located("tiny_kernel", tiny_kernel.TINY), Plan(repeat=1), _ignore)

@@ -186,6 +186,7 @@ def test_a_child_may_say_that_nothing_can_be_run() -> None:
     assert ran(["good"], 'print(\'{"unsupported": "too old"}\')') == ("too old", {})
 
 
+@pytest.mark.usefixtures("quick_start")
 def test_the_child_bisects_a_case_with_the_release_in_front(tmp_path: Path) -> None:
     file = Path(__file__).with_name("bisect_cases.py")
     cells: dict[int, Cell] = {}

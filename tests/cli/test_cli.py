@@ -47,7 +47,7 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def quick(monkeypatch):
+def quick(monkeypatch, quick_start):
     """A pytest that collects has the plugin under test alone: others cost every one of them their start."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p xdist -p harness.pytest_plugin")

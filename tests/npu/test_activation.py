@@ -53,6 +53,7 @@ def _python(tmp_path: Path, code: str, **environment: str) -> subprocess.Complet
     return subprocess.run([sys.executable, script], capture_output=True, text=True, env=clean, check=False)
 
 
+@pytest.mark.usefixtures("quick_start")
 def test_an_ordinary_script_runs_on_the_npu_when_the_environment_says_so(tmp_path: Path):
     """Decorators, prints and results first; then a mistake, which must read as one message of one line."""
     done = _python(tmp_path, SCRIPT, TRITON_DEFAULT_BACKEND="npu")

@@ -64,6 +64,7 @@ def test_each_case_is_one_line(case_file: Path, capsys: pytest.CaptureFixture[st
     assert output.count("wrong-values out: ") == 2
 
 
+@pytest.mark.usefixtures("quick_start")
 def test_the_interpreter_agrees_in_a_process_of_its_own(case_file: Path):
     command = [sys.executable, "-m", "harness.targets", str(case_file), "--target", "interpreter"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=case_file.parent, check=False)
