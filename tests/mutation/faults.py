@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from harness.cases.evidence import Verdict
@@ -32,8 +33,10 @@ def all_faults() -> list[Fault]:
     return [fault for faults in groups().values() for fault in faults]
 
 
-def fault_named(name: str) -> Fault:
-    return next(fault for fault in all_faults() if fault.name == name)
+@cache
+def faults_by_name() -> dict[str, Fault]:
+    """Once in a process: to compile the expressions of all takes longer than many a case."""
+    return {fault.name: fault for fault in all_faults()}
 
 
 def verdict_with(runner: IsolatedRunner, fault: Fault) -> Verdict:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from harness import targets
 from harness.cases import CaseInstance
 from harness.cases.evidence import Evidence
 from harness.cases.options import RunOptions
-from harness.targets import warm_up
 from harness.targets.target import EnterStage
 
 from .fault import CaseRun, Fault
-from .faults import fault_named
+from .faults import faults_by_name
 
-__all__ = ["run", "run_control", "warm_up"]
+
+def warm_up() -> None:
+    """What every process would do, done once in the one that they are forked from."""
+    targets.warm_up()
+    faults_by_name()
 
 
 def run(instance: CaseInstance, node_id: str, target: str, options: RunOptions, enter_stage: EnterStage) -> Evidence:
@@ -26,4 +30,4 @@ def run_control(
 
 
 def _fault(node_id: str) -> Fault:
-    return fault_named(node_id.rpartition("@")[2])
+    return faults_by_name()[node_id.rpartition("@")[2]]

@@ -14,10 +14,11 @@ from harness.collection.cases import EXECUTION
 from harness.isolation import IsolatedRunner
 
 from .fault import Fault, FaultNotInjected
-from .faults import ROOT, a_pass, all_faults, verdict_with, verdict_without
+from .faults import ROOT, a_pass, faults_by_name, verdict_with, verdict_without
 from .run_faults import RunFault, run_faults, without_fault
 
 TOGETHER = 16
+
 
 @pytest.fixture(scope="module")
 def runner(pytestconfig: pytest.Config) -> IsolatedRunner:
@@ -31,12 +32,12 @@ def control(runner: IsolatedRunner) -> Callable[[Fault], Verdict]:
 
     Those of the faults that come next are found with it: what passes one after another shares a process.
     """
-    faults = all_faults()
+    faults = list(faults_by_name().values())
     known: dict[tuple[object, ...], Verdict] = {}
 
     def verdict(fault: Fault) -> Verdict:
         if _run_without(fault) not in known:
-            here = next(number for number, one in enumerate(faults) if one.name == fault.name)
+            here = faults.index(fault)
             together = {_run_without(one): one for one in faults[here : here + TOGETHER]}
             known.update({key: verdict_without(runner, one) for key, one in together.items() if key not in known})
         return known[_run_without(fault)]
@@ -48,7 +49,7 @@ def _run_without(fault: Fault) -> tuple[object, ...]:
     return fault.case, fault.checks, fault.control
 
 
-@pytest.mark.parametrize("fault", all_faults(), ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", faults_by_name().values(), ids=lambda fault: fault.name)
 def test_a_fault_is_caught_in_its_bucket(
     fault: Fault, runner: IsolatedRunner, control: Callable[[Fault], Verdict]
 ) -> None:
@@ -80,5 +81,5 @@ def test_the_run_without_a_fault_is_green(passed: Verdict, tmp_path: Path) -> No
 def test_the_page_lists_every_fault_with_its_bucket() -> None:
     page = (ROOT / "docs" / "mutation.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([\w-]+)` \| .* \| `([\w-]+)` \| ", page, re.MULTILINE)
-    faults = [(fault.name, fault.bucket) for fault in all_faults()]
+    faults = [(fault.name, fault.bucket) for fault in faults_by_name().values()]
     assert rows == faults + [(fault.name, fault.expected) for fault in run_faults()]
