@@ -248,7 +248,10 @@ def _status_of(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> None:
     how, *rest = arguments
-    if how == "-c":
+    if how == "-u":
+        sys.stdout.reconfigure(write_through=True)  # type: ignore[union-attr]
+        _run(rest)
+    elif how == "-c":
         sys.argv, main = ["-c", *rest[1:]], types.ModuleType("__main__")
         sys.modules["__main__"] = main
         sys.path.insert(0, "")
@@ -257,6 +260,8 @@ def _run(arguments: list[str]) -> None:
         sys.argv = rest
         sys.path.insert(0, os.getcwd())
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif how.startswith("-m"):  # -mpytest
+        _run(["-m", how[2:], *rest])
     elif how.startswith("-"):
         raise SystemExit(f"the started Python knows no option {how}")
     else:

@@ -50,8 +50,8 @@ EVERY_VERDICT = {
 }
 
 
-def test_files_are_cases_and_the_report_has_them(suite):
-    result = suite.runpytest_inprocess("mlir")
+def test_files_are_cases_and_the_report_has_them(suite, zygote):
+    result = suite.runpytest_inprocess("mlir", plugins=[zygote])
     result.assert_outcomes(passed=1, failed=1, skipped=1)
     assert verdicts(suite) == EVERY_VERDICT
     result.stdout.fnmatch_lines(
@@ -59,6 +59,7 @@ def test_files_are_cases_and_the_report_has_them(suite):
     )
 
 
+@pytest.mark.usefixtures("quick_start")
 def test_across_workers(suite):
     suite.runpytest_inprocess("mlir", "-n2").assert_outcomes(passed=1, failed=1, skipped=1)
     assert verdicts(suite) == EVERY_VERDICT

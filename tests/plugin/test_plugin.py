@@ -125,6 +125,7 @@ def test_every_case_has_its_verdict_whatever_the_others_do(suite: Suite) -> None
     assert properties["deeds[npu-trap]"]["stage"] == "frontend"
 
 
+@pytest.mark.usefixtures("quick_start")
 def test_under_xdist_a_killed_worker_costs_the_case_it_ran(suite: Suite) -> None:
     deeds = ("nothing", "kill-pytest", "wrong", "refuse", "segfault", "os._exit", "sys.exit", "hang", "trap")
     suite.add("cases.py", *deeds)
@@ -382,6 +383,7 @@ def test_shards_share_the_cases_out(suite: Suite) -> None:
     assert len(seen) == len(set(seen)) == 6
 
 
+@pytest.mark.usefixtures("quick_start")
 def test_control_c_keeps_what_had_finished(suite: Suite) -> None:
     suite.add("cases.py", "nothing", "control-c", "wrong")
     result = suite.pytester.runpytest_subprocess("-n0")
