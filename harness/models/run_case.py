@@ -13,6 +13,7 @@ from harness.cases.model_case import ModelCase
 from harness.cases.options import RunOptions
 from harness.errors import CaseError, HarnessError, ReferenceFailed, UsageError
 from harness.executor.api import ExecutorOptions
+from harness.freed_memory import keep_freed_memory
 from harness.garbage import rare_collections
 from harness.models.checking import Launching
 from harness.models.progress import kernel_line
@@ -92,7 +93,7 @@ def run_model_case(
     `transform` changes the IR of each program on its way to the executor: see `harness.npu.session`."""
     if target not in _ARCHITECTURES:
         raise UsageError(f"models run on {' and '.join(_ARCHITECTURES)}, not on {target}")
-    with stderr_log() as log, rare_collections():
+    with stderr_log() as log, rare_collections(), keep_freed_memory():
         run = _Run(instance, target, options, Evidence(node_id, target), enter_stage or _ignore, log)
         return run.run(progress, keep_going, on_launch, transform)
 
