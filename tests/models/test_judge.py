@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -54,6 +55,46 @@ def test_an_element_that_cancels_does_not_excuse_the_others(claim: Claim, golden
     got = golden.float()
     got[OUTLIER + 1] += 1e-3
     assert not is_right(claim, got)
+
+
+def counting(claim: Claim) -> tuple[Claim, list[int | str]]:
+    asked: list[int | str] = []
+    again = claim.again
+    assert again is not None
+
+    def counted(how: int | str) -> torch.Tensor:
+        asked.append(how)
+        return again(how)
+
+    return replace(claim, again=counted), asked
+
+
+def test_no_more_runs_than_it_takes(claim: Claim, golden: torch.Tensor):
+    got = (golden + noise(9, 2e-6)).float()
+    got[OUTLIER] += 0.5
+    counted, asked = counting(claim)
+    assert is_right(counted, got)
+    assert asked == [FLOAT32]
+
+
+def test_another_node_altogether_is_seen_after_one_run_that_is_moved(claim: Claim, golden: torch.Tensor):
+    undisturbed = replace(claim, again=lambda how: golden + noise(1 if how == FLOAT32 else 2 + int(how), 2e-6))
+    counted, asked = counting(undisturbed)
+    assert not is_right(counted, noise(5, 1.0).float())
+    assert asked == [FLOAT32, 0]
+
+
+def test_one_element_that_is_far_off_is_given_every_run(claim: Claim, golden: torch.Tensor):
+    def again(how: int | str) -> torch.Tensor:
+        wrong = golden + noise(1, 2e-6)
+        wrong[OUTLIER] = golden[OUTLIER] + (1.0 if how == 5 else 0.0)
+        return wrong
+
+    got = golden.float()
+    got[OUTLIER] += 0.5
+    counted, asked = counting(claim_of(golden, again))
+    assert is_right(counted, got)
+    assert asked == [FLOAT32, 0, 1, 2, 3, 4, 5]
 
 
 def test_what_overflows_for_torch_may_overflow(golden: torch.Tensor):
