@@ -14,6 +14,7 @@ class RunOptions:
     """checks     "fast": bounds, assertions and goldens; "full": also uninitialised reads, writes outside
                the view, changed inputs and races
     threads    of one case; a suite gets its parallelism from running several cases at once
+    processes  that may compile and compute for one case of a model beside its own; likewise none in a suite
     artifacts  folder, this case's own, for what explains a failure (kernel, IR, buffers); "" keeps nothing
     machine    name of, or path to, the description of the machine to simulate; "": the IR is executed
     check_lowering  run the IR executor beside the machine, and name the pass and the value where they part
@@ -23,6 +24,7 @@ class RunOptions:
 
     checks: Checks = "fast"
     threads: int = 1
+    processes: int = 0
     artifacts: str = ""
     machine: str = ""
     check_lowering: bool = False

@@ -73,6 +73,7 @@ def _meant(name: str, folder: Path, files: list[Path]) -> str:
 
 def _run(instance: CaseInstance, options: argparse.Namespace, machine: str) -> int:
     from harness.cases.options import RunOptions
+    from harness.models.beside import idle_cores
     from harness.models.progress import facts, kernel_line
     from harness.models.run_case import run_model_case
     from harness.reports import failure_text
@@ -86,7 +87,7 @@ def _run(instance: CaseInstance, options: argparse.Namespace, machine: str) -> i
         instance,
         name,
         DEFAULT_TARGET,
-        RunOptions(machine=machine, timing=options.timing),
+        RunOptions(machine=machine, timing=options.timing, processes=idle_cores()),
         progress=lambda report: print(kernel_line(report), flush=True),
         keep_going=options.keep_going,
     )

@@ -7,6 +7,7 @@ since Inductor's classes change from one to the next.
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ from typing import Any, Protocol
 from packaging.specifiers import SpecifierSet
 
 from harness.errors import UnsupportedVersion
+from harness.models.convolution_bias import peel_convolution_bias
 
 SUPPORTED_TORCH = SpecifierSet(">=2.13,<2.15")
 
@@ -77,11 +79,12 @@ class Hooks(Protocol):
 
 
 @contextmanager
-def npu_inductor(arch: str, hooks: Hooks) -> Iterator[None]:
+def npu_inductor(arch: str, hooks: Hooks, processes: int = 0) -> Iterator[None]:
     """Inside the block torch's Inductor compiles CPU tensors to Triton kernels for the simulated NPU; outside it,
     and for everything that was compiled outside, nothing has changed.
 
-    arch  a row of `harness.npu.backend.compiler.PIPELINES` or the name of a machine
+    arch       a row of `harness.npu.backend.compiler.PIPELINES` or the name of a machine
+    processes  so many compile kernels beside this one
     Raises UnsupportedVersion for a torch whose Inductor this module does not know.
     """
     check_torch()
@@ -90,7 +93,20 @@ def npu_inductor(arch: str, hooks: Hooks) -> Iterator[None]:
             stack.enter_context(change())
         stack.enter_context(_cpu_backend(arch))
         stack.enter_context(_kernel_hooks(hooks))
+        stack.enter_context(_compiled_beside(processes))
         yield
+
+
+def import_inductor() -> None:
+    """Imports what compiling for the simulated NPU needs: seconds, once in a process."""
+    import torch._dynamo
+    import torch._inductor.codegen.triton
+    import torch._inductor.compile_fx
+    import torch._inductor.runtime.triton_heuristics
+    import torch._inductor.select_algorithm  # noqa: F401
+    from triton.runtime.cache import triton_key
+
+    triton_key()  # reads all of libtriton, once
 
 
 def check_torch(version: str | None = None) -> None:
@@ -364,8 +380,71 @@ def _kernel_hooks(hooks: Hooks) -> Iterator[None]:
             setattr(owner, name, original)
 
 
+@contextmanager
+def _compiled_beside(processes: int) -> Iterator[None]:
+    """A kernel is compiled, by a copy of this process, as soon as its text is known: Inductor asks for the first when
+    the last is written. torch's own pool of processes would pickle what it makes, and every error on its way."""
+    from torch._inductor.async_compile import AsyncCompile
+    from torch._inductor.codegen.wrapper import PythonWrapperCodegen
+
+    from harness.models.kernel_compilers import kernel_compilers
+
+    define, triton = PythonWrapperCodegen.define_kernel, AsyncCompile.triton
+    with kernel_compilers(processes, _fill_cache) as compilers:
+        if compilers is None:
+            yield
+            return
+
+        def define_kernel(self: Any, kernel_name: str, kernel_body: str, *rest: Any, **more: Any) -> Any:
+            compilers.submit(*_name_and_source(kernel_body))
+            return define(self, kernel_name, kernel_body, *rest, **more)
+
+        def compiled(self: Any, kernel_name: str, source_code: str, *rest: Any, **more: Any) -> Any:
+            compilers.wait_for(kernel_name, source_code)
+            return triton(self, kernel_name, source_code, *rest, **more)
+
+        PythonWrapperCodegen.define_kernel, AsyncCompile.triton = define_kernel, compiled
+        try:
+            yield
+        finally:
+            PythonWrapperCodegen.define_kernel, AsyncCompile.triton = define, triton
+
+
+def _name_and_source(body: str) -> tuple[str, str]:
+    """Of the call that defines a kernel in generated code, as that call will be evaluated."""
+    call = ast.parse(body, mode="eval").body
+    assert isinstance(call, ast.Call)
+    return ast.literal_eval(call.args[0]), ast.literal_eval(call.args[1])
+
+
+def _fill_cache(name: str, source: str) -> None:
+    """Compiles a kernel as Inductor does, up to what Triton keeps of it."""
+    from torch._inductor.codecache import PyCodeCache
+
+    from harness.npu.session import Session, use_session
+
+    # The run's own session would be told of stages, in a copy of the process.
+    with use_session(Session()):
+        getattr(PyCodeCache.load(source), name).precompile(warm_cache_only=True)
+
+
+@contextmanager
+def _text_as_key() -> Iterator[None]:
+    """What is being compiled Inductor knows by a hash of the text and of all of its own files, which it reads for that.
+    In a dict of one process the text itself will do."""
+    from torch._inductor.async_compile import CompiledTritonKernels
+
+    key = CompiledTritonKernels.__dict__["key"]
+    CompiledTritonKernels.key = staticmethod(lambda kernel_src: kernel_src)
+    try:
+        yield
+    finally:
+        CompiledTritonKernels.key = key
+
+
 # What `npu_inductor` changes, whatever it compiles for.
 _CHANGES: tuple[Callable[[], AbstractContextManager[None]], ...] = (
+    _text_as_key,
     _own_caches,
     _settings,
     _one_candidate,
@@ -419,38 +498,3 @@ def _calling(hooks: Hooks) -> _Wrapper:
         return codegen_extern_call
 
     return wrap
-
-
-def peel_convolution_bias(graph: Any) -> None:
-    """A fault of torch 2.13: on CPU tensors the Triton templates of convolutions drop the bias. kernel/conv.py makes
-    an addition of it for every device but the CPU, and the templates never add it. Here the addition is made in the
-    FX graph, before Inductor sees it, so that goldens are of the graph that is compiled.
-    """
-    import torch
-
-    aten = torch.ops.aten
-    for node in list(graph.find_nodes(op="call_function", target=aten.convolution.default)):
-        value, weight, bias, *rest = node.args
-        if bias is None:
-            continue
-        dims = node.meta["val"].dim()
-        with graph.inserting_before(node):
-            plain = graph.call_function(aten.convolution.default, (value, weight, None, *rest))
-            shape = [-1] + [1] * (dims - 2)
-            column = graph.call_function(aten.reshape.default, (bias, shape))
-            total = graph.call_function(aten.add.Tensor, (plain, column))
-        _take_over(node, plain, column, total)
-        node.replace_all_uses_with(total)
-        graph.erase_node(node)
-
-
-def _take_over(node: Any, plain: Any, column: Any, total: Any) -> None:
-    """Values and places of the nodes that stand for a convolution with a bias."""
-    import torch
-
-    for one in (plain, column, total):
-        one.meta.update({key: node.meta[key] for key in ("stack_trace", "nn_module_stack") if key in node.meta})
-    plain.meta["val"] = node.meta["val"]
-    total.meta["val"] = node.meta["val"]
-    bias = node.args[2].meta["val"]
-    column.meta["val"] = torch.ops.aten.reshape.default(bias, [-1] + [1] * (node.meta["val"].dim() - 2))

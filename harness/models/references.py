@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from harness.cases.evidence import BufferEvidence
 from harness.cases.model_case import ModelCase
 from harness.errors import CaseError, HarnessError, ReferenceFailed, is_out_of_memory
 from harness.goldens import Operation
+from harness.models.beside import Beside, can_fork
 from harness.models.judge import OWN, Claim, judge, largest_finite
 from harness.models.tensors import buffer_of, content_of
 
@@ -82,6 +83,26 @@ def references_of(case: ModelCase) -> References:
     if not results:
         raise CaseError("the module returns no tensor and changes none: there is nothing to compare")
     return References(case, results)
+
+
+@contextmanager
+def references_meanwhile(case: ModelCase, beside: bool) -> Iterator[Callable[[Callable[[str], None]], References]]:
+    """What gives `references_of` the case when it is called with who hears of stages; it then raises what that does.
+
+    beside  a copy of this process runs the module meanwhile, if there can be one; else it has run when the block begins
+    """
+    if not beside or not can_fork():
+        known = references_of(case)
+        yield lambda enter: known
+        return
+    import torch._dynamo  # noqa: F401 - the copy needs it, and this process will
+
+    def made() -> tuple[Mapping[str, torch.Tensor], str]:
+        references = references_of(case)
+        return references.results, references.missing
+
+    with closing(Beside(made)) as run:
+        yield lambda enter: References(case, *run.result(lambda: enter("reference")))
 
 
 @dataclass

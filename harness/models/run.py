@@ -14,8 +14,8 @@ from harness.errors import Diverged, HarnessError, NotSimulated
 from harness.models.capture import Capture
 from harness.models.checking import Checker
 from harness.models.evaluation import is_random
-from harness.models.inductor import npu_inductor
-from harness.models.references import Subject, references_of
+from harness.models.inductor import import_inductor, npu_inductor
+from harness.models.references import Results, Subject, references_meanwhile
 from harness.models.report import KernelReport
 from harness.models.watch import use_watch
 from harness.npu.session import Session, use_session
@@ -30,7 +30,7 @@ class ModelRun:
 
     checker: Checker
     results: list[BufferEvidence] = field(default_factory=list)
-    seconds: float = 0.0  # of compiling and running, checks included
+    seconds: float = 0.0  # of compiling and running, checks included, imports not
 
     @classmethod
     def of(cls, session: Session, keep_going: bool = False) -> ModelRun:
@@ -71,36 +71,37 @@ def run_model(
     *,
     progress: Callable[[KernelReport], None] | None = None,
     enter_stage: Callable[[str], None] | None = None,
+    processes: int = 0,
 ) -> None:
     """Compiles the case's module for the simulated NPU, runs it, and compares every buffer and every result: all
     that is found is in `run`, however it ends.
 
-    arch  a row of `harness.npu.backend.compiler.PIPELINES` or the name of a machine
+    arch       a row of `harness.npu.backend.compiler.PIPELINES` or the name of a machine
+    processes  how many may work beside this one: torch's own run of the module is made by one, kernels are compiled
     Raises what compiling and simulating raise (Refusal, Trap, ...); NotSimulated where torch cannot put the module
     into one graph. What only differs is in the run.
     """
     enter = enter_stage or _ignore
-    enter("reference")
-    wanted = references_of(case)
     checker = run.checker
     checker.keep_going = checker.keep_going or case.keep_going
     checker.progress = progress
-    started = time.perf_counter()
-    enter("compile")
-    try:
-        with npu_inductor(arch, checker.capture), use_session(checker.session), use_watch(checker):
-            subject = Subject.of(case, case.dtype)
-            results = subject.results(case, compiled(subject.module, case.dynamic))
-    except Diverged:
-        return
-    except Exception as error:
-        cause = cause_of(error)
-        if isinstance(cause, HarnessError) and checker.running:
-            cause.what = f"{checker.running}: {cause.what}"
-        # Not from `error`, which was raised from it: the chain would be a ring.
-        raise cause from cause.__cause__
-    finally:
-        run.seconds = time.perf_counter() - started
+    enter("reference")
+    with references_meanwhile(case, processes > 0) as references:
+        import_inductor()
+        enter("compile")
+        try:
+            results = _simulated(case, arch, run, processes)
+        except Diverged:
+            references(enter)  # whose failure is the first cause
+            return
+        except Exception as error:
+            references(enter)
+            cause = cause_of(error)
+            if isinstance(cause, HarnessError) and checker.running:
+                cause.what = f"{checker.running}: {cause.what}"
+            # Not from `error`, which was raised from it: the chain would be a ring.
+            raise cause from cause.__cause__
+        wanted = references(enter)
     enter("compare")
     if wanted.missing:
         checker.without.append(f"results of the model: {wanted.missing}")
@@ -108,6 +109,18 @@ def run_model(
         checker.without.append("results of the model: torch draws other random numbers than its compiled code")
     else:
         run.results = wanted.compare(results)
+
+
+def _simulated(case: ModelCase, arch: str, run: ModelRun, processes: int) -> Results:
+    """What the compiled module gives and changes."""
+    checker = run.checker
+    started = time.perf_counter()
+    try:
+        with npu_inductor(arch, checker.capture, processes), use_session(checker.session), use_watch(checker):
+            subject = Subject.of(case, case.dtype)
+            return subject.results(case, compiled(subject.module, case.dynamic))
+    finally:
+        run.seconds = time.perf_counter() - started
 
 
 def _ignore(stage: str) -> None:

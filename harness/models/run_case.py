@@ -16,6 +16,7 @@ from harness.executor.api import ExecutorOptions
 from harness.freed_memory import keep_freed_memory
 from harness.garbage import rare_collections
 from harness.models.checking import Launching
+from harness.models.inductor import import_inductor
 from harness.models.progress import kernel_line
 from harness.models.report import KernelReport
 from harness.models.run import ModelRun, run_model
@@ -109,13 +110,10 @@ def warm_up() -> None:
 
 def _warm_up() -> None:
     import torch
-    import torch._dynamo
-    import torch._inductor.codegen.triton
-    import torch._inductor.compile_fx
-    import torch._inductor.runtime.triton_heuristics
 
     from harness.targets.warm_up import warm_up as warm_targets
 
+    import_inductor()
     warm_targets()
     small = torch.nn.Sequential(torch.nn.Linear(16, 8), torch.nn.LayerNorm(8), torch.nn.Softmax(-1))
     state = torch.random.get_rng_state()
@@ -167,7 +165,8 @@ class _Run:
                 case = self.instance.build_model()
             machine = self.options.machine if self.target == "npu" else ""
             arch = machine or _ARCHITECTURES[self.target]
-            run_model(case, arch, run, progress=progress, enter_stage=self._enter)
+            processes = self.options.processes
+            run_model(case, arch, run, progress=progress, enter_stage=self._enter, processes=processes)
         except Exception as error:
             context = Context(self.evidence.stage, None, self.log.text())
             placed = self.instance.placed(error) if isinstance(error, (CaseError, ReferenceFailed)) else error

@@ -37,11 +37,12 @@ def run(
     arch: str = "simulated",
     transform: Change | None = None,
     going: bool = False,
+    processes: int = 0,
     **options: Any,
 ) -> ModelRun:
     """A run of the module; what it raises, `run_model` does."""
     outcome = ModelRun.of(Session(transform=transform), going)
-    run_model(ModelCase(module, inputs, **options), arch, outcome)
+    run_model(ModelCase(module, inputs, **options), arch, outcome, processes=processes)
     return outcome
 
 

@@ -21,6 +21,8 @@ def _state() -> dict[str, Any]:
     import torch._inductor.config as config
     import torch._inductor.runtime.triton_heuristics as heuristics
     from torch._inductor import scheduler
+    from torch._inductor.async_compile import AsyncCompile, CompiledTritonKernels
+    from torch._inductor.codegen.wrapper import PythonWrapperCodegen
     from torch._inductor.fx_passes import fuse_attention
     from torch._inductor.kernel import mm_plus_mm
     from torch._inductor.select_algorithm import TritonTemplate, get_algorithm_selector_cache
@@ -45,6 +47,9 @@ def _state() -> dict[str, Any]:
         "attention": fuse_attention._sfdp_params_check.__code__,
         "patterns": fuse_attention._sfdp_init,
         "collector": gc.get_threshold(),
+        "definition": PythonWrapperCodegen.define_kernel,
+        "asking": AsyncCompile.triton,
+        "keys": CompiledTritonKernels.__dict__["key"],
         "marking": scheduler.BaseSchedulerNode.mark_run,
         "freeing": scheduler.Scheduler.free_buffers,
         "calling": scheduler.Scheduler.codegen_extern_call,
@@ -55,9 +60,10 @@ def _state() -> dict[str, Any]:
     }
 
 
-def test_torch_and_triton_are_as_before():
+@pytest.mark.parametrize("processes", [0, 1])
+def test_torch_and_triton_are_as_before(processes: int):
     before = _state()
-    assert_clean(run(perceptron(), torch.randn(4, 16)))
+    assert_clean(run(perceptron(), torch.randn(4, 16), processes=processes))
     after = _state()
     assert {name for name in before if before[name] != after[name]} == set()
 
