@@ -7,7 +7,6 @@ since Inductor's classes change from one to the next.
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import shutil
@@ -21,6 +20,7 @@ from packaging.specifiers import SpecifierSet
 
 from harness.errors import UnsupportedVersion
 from harness.models.convolution_bias import peel_convolution_bias
+from harness.models.kernel_compilers import fill_cache, kernel_compilers, name_and_source
 
 SUPPORTED_TORCH = SpecifierSet(">=2.13,<2.15")
 
@@ -250,6 +250,7 @@ def _largest_tiles() -> Iterator[None]:
     be. Inductor's own extension point; that of convolutions does not hear what became of a configuration, of which the
     first that is taken will do."""
     from torch._inductor.choices import InductorChoices
+    from torch._inductor.kernel_template_choice import KernelTemplateChoice
     from torch._inductor.select_algorithm import TritonTemplate
     from torch._inductor.virtualized import V
 
@@ -270,6 +271,15 @@ def _largest_tiles() -> Iterator[None]:
             if any(taken):
                 return
 
+    class Spare(KernelTemplateChoice):
+        """A configuration that is written where the one before it is refused; by then their layout is known."""
+
+        before: KernelTemplateChoice
+
+        @property
+        def choice(self) -> Any:
+            return super().choice if self.before.choice is None else None
+
     class LargestTiles(InductorChoices):
         def get_conv_configs(self, device_type: str | None = "cuda") -> Any:
             configurations = super().get_conv_configs(device_type)
@@ -278,7 +288,10 @@ def _largest_tiles() -> Iterator[None]:
         def _finalize_template_configs(self, template_choices: Mapping[str, Iterable[Any]], *_: Any, **__: Any) -> Any:
             of_each = (_largest_first(each, lambda one: one.params.to_kwargs()) for each in template_choices.values())
             # Two of one template: it does not take every size. torch's own ops, which have none, are one each.
-            return [one for choices in of_each for one in choices[:2]]
+            pairs = [choices[:2] for choices in of_each]
+            for first, second in (pair for pair in pairs if len(pair) == 2):
+                second.__class__, second.before = Spare, first
+            return [one for pair in pairs for one in pair]
 
     TritonTemplate.maybe_append_choice = noted
     try:
@@ -387,16 +400,14 @@ def _compiled_beside(processes: int) -> Iterator[None]:
     from torch._inductor.async_compile import AsyncCompile
     from torch._inductor.codegen.wrapper import PythonWrapperCodegen
 
-    from harness.models.kernel_compilers import kernel_compilers
-
     define, triton = PythonWrapperCodegen.define_kernel, AsyncCompile.triton
-    with kernel_compilers(processes, _fill_cache) as compilers:
+    with kernel_compilers(processes, fill_cache) as compilers:
         if compilers is None:
             yield
             return
 
         def define_kernel(self: Any, kernel_name: str, kernel_body: str, *rest: Any, **more: Any) -> Any:
-            compilers.submit(*_name_and_source(kernel_body))
+            compilers.submit(*name_and_source(kernel_body))
             return define(self, kernel_name, kernel_body, *rest, **more)
 
         def compiled(self: Any, kernel_name: str, source_code: str, *rest: Any, **more: Any) -> Any:
@@ -408,24 +419,6 @@ def _compiled_beside(processes: int) -> Iterator[None]:
             yield
         finally:
             PythonWrapperCodegen.define_kernel, AsyncCompile.triton = define, triton
-
-
-def _name_and_source(body: str) -> tuple[str, str]:
-    """Of the call that defines a kernel in generated code, as that call will be evaluated."""
-    call = ast.parse(body, mode="eval").body
-    assert isinstance(call, ast.Call)
-    return ast.literal_eval(call.args[0]), ast.literal_eval(call.args[1])
-
-
-def _fill_cache(name: str, source: str) -> None:
-    """Compiles a kernel as Inductor does, up to what Triton keeps of it."""
-    from torch._inductor.codecache import PyCodeCache
-
-    from harness.npu.session import Session, use_session
-
-    # The run's own session would be told of stages, in a copy of the process.
-    with use_session(Session()):
-        getattr(PyCodeCache.load(source), name).precompile(warm_cache_only=True)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ could not compile is compiled, and fails, here.
 
 from __future__ import annotations
 
+import ast
 import functools
 import mmap
 import os
@@ -131,3 +132,21 @@ def _serve(requests: socket.socket, ending: int, states: mmap.mmap, own: int, co
             compile_kernel(name, source)
         states[int(number)] = _ENDED
         os.write(ending, b".")
+
+
+def name_and_source(body: str) -> tuple[str, str]:
+    """Of the call that defines a kernel in generated code, as that call will be evaluated."""
+    call = ast.parse(body, mode="eval").body
+    assert isinstance(call, ast.Call)
+    return ast.literal_eval(call.args[0]), ast.literal_eval(call.args[1])
+
+
+def fill_cache(name: str, source: str) -> None:
+    """Compiles a kernel as Inductor does, up to what Triton keeps of it."""
+    from torch._inductor.codecache import PyCodeCache
+
+    from harness.npu.session import Session, use_session
+
+    # The run's own session would be told of stages, in a copy of the process.
+    with use_session(Session()):
+        getattr(PyCodeCache.load(source), name).precompile(warm_cache_only=True)
