@@ -192,6 +192,7 @@ class Checker:
                 why = f"{output.why}, and it is not {made.golden.node.name}"
                 continue
             self.compared += 1
+            report.held_to[output.name] = made.golden.node
             return judged
         if report.launches and all(one.program is None for one in report.launches):
             return f"{why}; with a machine (--machine=default) the IR executor says what it should hold"

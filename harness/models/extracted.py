@@ -8,11 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.cases.evidence import Verdict
+from harness.cases.evidence import Evidence, Verdict
 from harness.cases.kernel_case import CaseInstance
 from harness.cases.loading import load_templates
 from harness.cases.options import RunOptions
 from harness.errors import UsageError
+from harness.models.case_text import case_text, widened
 from harness.models.extract import Extraction
 from harness.models.report import KernelReport
 from harness.models.run_case import run_model_case
@@ -49,8 +50,37 @@ def extract(
     options = RunOptions(machine=machine)
     if not wanted:
         wanted = _failing(instance, options, transform)
+    extraction, evidence, reports = _run(instance, origin, wanted, options, transform)
+    if extraction.missed:  # what belongs to it came before the launch that has the name
+        extraction, evidence, reports = _run(instance, origin, str(extraction.number), options, transform)
+    if extraction.launching is None:
+        failure = evidence.failure
+        if failure is not None and failure.kind == "UsageError":
+            raise UsageError(failure.message, failure.where, failure.hint)
+        names = ", ".join(sorted({one.name for one in reports}))
+        hint = f"a number from 1 to {len(reports)}, or one of: {names}" if len(reports) > 1 else f"only 1, {names}"
+        raise UsageError(f"{origin} has no launch {wanted!r}", hint=hint)
+    name = extraction.launching.request.kernel.name
+    judged = [one for one in reports if one.number in extraction.steps]
+    held_to = {(one.kernel.number, output): node for one in judged for output, node in one.held_to.items()}
+    text = case_text(extraction, origin, held_to)
+    expected = _bucket(judged) if extraction.is_whole and judged else classify(evidence).bucket
+    verdict = _alone(text, options, transform)
+    tolerances = [tolerance for one in judged for tolerance in one.tolerances]
+    if not expected and verdict.bucket == "wrong-values" and tolerances:
+        text = widened(text, max(tolerances, key=lambda one: one.absolute))
+        verdict = _alone(text, options, transform)
+    if verdict.bucket != expected:
+        did, does = expected or "passes", verdict.bucket or "passes"
+        raise UsageError(f"{name} in the model: {did}; by itself: {does} ({verdict.summary})")
+    return Extracted(text, name, extraction.number, expected)
+
+
+def _run(
+    instance: CaseInstance, origin: str, wanted: str, options: RunOptions, transform: Callable[[str], str] | None
+) -> tuple[Extraction, Evidence, list[KernelReport]]:
     reports: list[KernelReport] = []
-    extraction = Extraction(wanted, origin)
+    extraction = Extraction(wanted)
     evidence = run_model_case(
         instance,
         origin,
@@ -61,24 +91,7 @@ def extract(
         on_launch=extraction,
         transform=transform,
     )
-    if not extraction.text:
-        failure = evidence.failure
-        if failure is not None and failure.kind == "UsageError":
-            raise UsageError(failure.message, failure.where, failure.hint)
-        names = ", ".join(sorted({one.name for one in reports}))
-        hint = f"a number from 1 to {len(reports)}, or one of: {names}" if len(reports) > 1 else f"only 1, {names}"
-        raise UsageError(f"{origin} has no launch {wanted!r}", hint=hint)
-    report = next((one for one in reports if one.number == extraction.number), None)
-    expected = classify(evidence).bucket if report is None else _bucket(report)
-    text = extraction.text
-    verdict = _alone(text, options, transform)
-    if not expected and verdict.bucket == "wrong-values" and report is not None and report.tolerances:
-        text = extraction.widened(max(report.tolerances, key=lambda one: one.absolute))
-        verdict = _alone(text, options, transform)
-    if verdict.bucket != expected:
-        did, does = expected or "passes", verdict.bucket or "passes"
-        raise UsageError(f"{extraction.name} in the model: {did}; by itself: {does} ({verdict.summary})")
-    return Extracted(text, extraction.name, extraction.number, expected)
+    return extraction, evidence, reports
 
 
 def _failing(instance: CaseInstance, options: RunOptions, transform: Callable[[str], str] | None) -> str:
@@ -94,8 +107,8 @@ def _failing(instance: CaseInstance, options: RunOptions, transform: Callable[[s
     return str(wrong or len(reports) + 1)
 
 
-def _bucket(report: KernelReport) -> str:
-    return "wrong-values" if any(one.mismatch for one in report.buffers) else ""
+def _bucket(reports: list[KernelReport]) -> str:
+    return "wrong-values" if any(buffer.mismatch for one in reports for buffer in one.buffers) else ""
 
 
 def _alone(text: str, options: RunOptions, transform: Callable[[str], str] | None) -> Verdict:

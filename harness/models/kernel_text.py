@@ -14,8 +14,8 @@ from harness.errors import UsageError
 _HELPERS, _MATH = "triton_helpers", "tl_math"
 
 
-def kernel_text(file: Path, name: str, constants: Sequence[str]) -> str:
-    """The function `name` of a file of Inductor's, its helpers above it.
+def kernel_functions(file: Path, name: str, constants: Sequence[str]) -> dict[str, str]:
+    """By name, the text of the function `name` of a file of Inductor's and of its helpers, which come before it.
 
     constants  parameters that are constexprs, whether they are annotated or not
     Raises UsageError where the file holds no such function.
@@ -28,15 +28,16 @@ def kernel_text(file: Path, name: str, constants: Sequence[str]) -> str:
         raise UsageError(f"{file} holds no function {name}")
     own = _own_helpers(source, function)
     names = [name for one in (*own, function) for name in _helpers_in(one)]
-    helpers = [_source(helper) for helper in _closure(names)]
-    helpers += [f"@triton.jit\n{_plain(_lines(source, one), indent='')}" for one in own]
+    functions = {helper.fn.__name__: _source(helper) for helper in _closure(names)}
+    functions |= {one.name: f"@triton.jit\n{_plain(_lines(source, one), indent='')}" for one in own}
     function.decorator_list = []
     for argument in function.args.args:
         if argument.arg in constants and argument.annotation is None:
             argument.annotation = ast.parse("tl.constexpr", mode="eval").body
     body = _plain(textwrap.dedent(_segment(source, function)))
     header = f"def {name}({', '.join(map(_parameter, function.args.args))}):"
-    return "\n\n".join([*helpers, f"@triton.jit\n{header}\n{body}"])
+    functions[name] = f"@triton.jit\n{header}\n{body}"
+    return functions
 
 
 def _own_helpers(source: str, function: ast.FunctionDef) -> list[ast.FunctionDef]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from harness.cases.evidence import BufferEvidence
 from harness.cases.location import SourceLocation
 from harness.cases.tolerance import Tolerance
 from harness.models.plan import Kernel, Output, place_of
 from harness.npu.session import LaunchRecord
+
+if TYPE_CHECKING:
+    import torch.fx
 
 
 @dataclass
@@ -22,6 +26,7 @@ class KernelReport:
     buffers   what it finished, compared or not
     tolerances  measured ones, of buffers for which the documented tolerance does not hold
     notes     by the name of a buffer that differs, what may explain it
+    held_to   by output, the node whose value it was found to hold, or should have held
     reads     and whether what it read was right: "right", "wrong" or "not compared"
     """
 
@@ -33,6 +38,7 @@ class KernelReport:
     reads: dict[str, str] = field(default_factory=dict)
     tolerances: list[Tolerance] = field(default_factory=list)
     notes: dict[str, str] = field(default_factory=dict)
+    held_to: dict[str, torch.fx.Node] = field(default_factory=dict)
     worst: float = 0.0
     seconds: float = 0.0
     steps: int = 0

@@ -57,6 +57,59 @@ def test_a_scan_takes_its_body_with_it():
     assert "_triton_helper_fn_add0(" in found.text
 
 
+class _Patches(torch.nn.Module):
+    """Two kernels write the parts of one buffer, as a vision transformer's class token and patches do."""
+
+    def __init__(self):
+        super().__init__()
+        self.token = torch.nn.Parameter(torch.randn(1, 1, 6))
+        self.embed = torch.nn.Conv2d(2, 6, 2, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        patches = self.embed(x).flatten(2).transpose(1, 2)
+        return torch.cat([self.token.expand(patches.shape[0], -1, -1), patches], 1).sum(-1)
+
+
+def _convolutions() -> torch.nn.Module:
+    """Inductor keeps no node for what the first kernel writes: convolution, normalisation and ReLU in one."""
+    layers = [torch.nn.Conv2d(2, 4, 3, padding=1), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.Conv2d(4, 2, 1)]
+    return torch.nn.Sequential(*layers).eval()
+
+
+def _of(module: Any, *inputs: torch.Tensor, **more: Any) -> CaseInstance:
+    @case()
+    def subject() -> ModelCase:
+        return ModelCase(module, inputs=inputs, **more)
+
+    return subject.instances()[0]
+
+
+@pytest.mark.parametrize("wanted", ["1", "2", "triton_tem_fused__native_batch_norm_legit_no_training_relu_1"])
+def test_kernels_with_nothing_of_the_graph_between_them_are_taken_together(wanted: str):
+    instance = _of(_convolutions(), torch.randn(1, 2, 6, 6))
+    found = extract(instance, "convolutions", wanted, "")
+    assert (found.number, found.bucket) == (1 if wanted == "1" else 2, "")
+    assert found.text.count("tl.dot") == 2
+    assert "then=[" in found.text and "arg_X_2 = out_ptr1\n" in found.text
+    wrong = extract(instance, "convolutions", "", "", lambda text: text.replace("cmpf ogt", "cmpf olt"))
+    assert wrong.bucket == "wrong-values"
+
+
+def test_parts_of_one_buffer_are_views_of_it():
+    found = extract(_of(_Patches(), torch.randn(2, 2, 4, 4)), "patches", "2", "")
+    assert found.bucket == ""
+    assert ".view((2, 1, 6), (30, 6, 1), offset=0)" in found.text
+    assert ".view((2, 4, 6), (30, 6, 1), offset=6)" in found.text
+
+
+def test_random_numbers_and_sizes_are_written_down():
+    dropped = extract(_of(lambda x: torch.nn.functional.dropout(x, 0.5) * 2, torch.randn(4, 8)), "dropped", "2", "")
+    assert dropped.bucket == ""
+    assert "from harness.models.philox import inductor_random" in dropped.text
+    flat = _of(lambda x: x.reshape(x.shape[0] * 2, -1).sum(-1), torch.randn(4, 8), dynamic=True)
+    assert "operator.mul(" in extract(flat, "flat", "1", "").text
+
+
 def test_there_is_no_such_launch():
     with pytest.raises(UsageError, match=r"encoder has no launch '99' \(a number from 1 to \d+, or one of: triton_"):
         extract(_instance(), "encoder", "99", "")
