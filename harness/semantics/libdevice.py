@@ -73,7 +73,7 @@ def _remainder(left: Array, right: Array) -> Array:
 
 
 def _exp10(values: Array) -> Array:
-    return np.power(values.dtype.type(10), values)
+    return math.power(np.full_like(values, 10), values)
 
 
 def _sin_pi(values: Array) -> Array:
@@ -121,7 +121,7 @@ _UNARY_AND_BINARY: dict[str, Any] = {
     "erfcx": _in_double(torch.special.erfcx),
     "erfinv": _in_double(torch.erfinv),
     "exp10": _exp10,
-    "fast_cos": np.cos,
+    "fast_cos": math.cosine,
     "fast_div": np.divide,
     "fast_fdivide": np.divide,
     "fast_exp": np.exp,
@@ -130,8 +130,8 @@ _UNARY_AND_BINARY: dict[str, Any] = {
     "fast_log10": np.log10,
     "fast_log2": np.log2,
     "fast_pow": math.power,
-    "fast_sin": np.sin,
-    "fast_tan": np.tan,
+    "fast_sin": math.sine,
+    "fast_tan": math.tangent,
     "fast_tanh": np.tanh,
     "fdim": _positive_difference,
     "fmax": maximum_number,

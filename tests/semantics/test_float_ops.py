@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from op_call import EXAMPLES, call, same_bits
 
 from harness.semantics import numpy_dtype
+from harness.semantics.math import FLOAT_FUNCTIONS
 from harness.semantics.tensor import combiner_for
 from harness.semantics.types import Array
 
@@ -238,3 +239,14 @@ def test_folding_i1_follows_the_op(name: str) -> None:
     assert combiner is not None
     left, right = np.array([False, False, True, True]), np.array([False, True, False, True])
     assert np.array_equal(combiner.pair(left, right), call(name, "i1", "i1", left, right))
+
+
+@pytest.mark.parametrize("name", ["sin", "cos", "tan", "powf"])
+def test_what_grows_with_its_argument_is_the_same_on_every_processor(name: str):
+    """A rotary embedding multiplies a power by a position, and takes its sine."""
+    function = FLOAT_FUNCTIONS[name]
+    angles = np.linspace(0.001, 5000, 20011, dtype=np.float32)
+    arguments = (angles, np.linspace(-2, 2, angles.size, dtype=np.float32)) if name == "powf" else (angles,)
+    wide = function(*(one.astype(np.float64) for one in arguments))
+    assert np.array_equal(function(*arguments), wide.astype(np.float32))
+    assert function(*(one.astype(np.float64) for one in arguments)).dtype == np.float64
