@@ -1,4 +1,4 @@
-"""What a forked child does: run cases, one after another, or import case files for the collection. It never returns."""
+"""What a forked child does: run cases of one file, or import case files for the collection. It never returns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from harness.cases.source_lines import innermost_line
 from harness.errors import CaseError, EnvironmentFailed, HarnessError, UsageError, is_out_of_memory
 from harness.isolation import wire
 from harness.isolation.leftovers import Snapshot
-from harness.isolation.libraries import Callables
 from harness.isolation.messages import CaseRequest, Finished, Spawn, Stage
 
 # Of a process that is to run another case. A new one has about 0.5 GiB, nearly all of it shared with the zygote.
@@ -37,11 +36,8 @@ _DUMP_SIGNAL = signal.SIGUSR1
 _PR_SET_PDEATHSIG = 1
 
 
-def serve(message: Spawn, job: int, libraries: Callables) -> NoReturn:
-    """Serves the socket `job` and ends the process; nothing of the zygote runs any further in it.
-
-    libraries   as they were before any case
-    """
+def serve(message: Spawn, job: int) -> NoReturn:
+    """Serves the socket `job` and ends the process; nothing of the zygote runs any further in it."""
     status = 1
     try:
         _detach(message)
@@ -52,7 +48,7 @@ def serve(message: Spawn, job: int, libraries: Callables) -> NoReturn:
         if message.request is None:
             _serve_collection(connection)
         else:
-            _serve_cases(connection, message.request, libraries)
+            _serve_cases(connection, message.request)
         status = 0
     except (EOFError, ConnectionError):
         status = 0  # nobody has anything more for it to do
@@ -105,23 +101,17 @@ def _serve_collection(connection: socket.socket) -> None:
             wire.send(connection, CaseError(what, SourceLocation(path, 1), "use plain values"))
 
 
-def _serve_cases(connection: socket.socket, request: CaseRequest, libraries: Callables) -> None:
-    """Runs a case, and after it others for as long as they pass and leave nothing behind.
-
-    A file that has replaced something of a library has done so for its own cases, which each do it anew.
-    """
-    caches = os.environ.get("TRITON_CACHE_DIR", "")
-    while True:
-        _use_cache_of(request.file, caches)
+def _serve_cases(connection: socket.socket, request: CaseRequest) -> None:
+    """Runs a case, and after it others of its file for as long as they pass and leave nothing behind."""
+    _use_cache_of(request.file)
+    reusable = True
+    while reusable:
         before = Snapshot.taken_now()
         evidence = _run_case(connection, request)
         reusable = evidence.is_clean and before is not None and before.still_holds() and _has_room()
         wire.send(connection, Finished(evidence, reusable))
-        if not reusable:
-            return
-        last, request = request.file, wire.receive(connection)
-        if request.file != last and not libraries.are_in_place():
-            return
+        if reusable:
+            request = wire.receive(connection)
 
 
 def _run_case(connection: socket.socket, request: CaseRequest) -> Evidence:
@@ -142,12 +132,13 @@ def _run_case(connection: socket.socket, request: CaseRequest) -> Evidence:
     return evidence
 
 
-def _use_cache_of(file: str, caches: str) -> None:
+def _use_cache_of(file: str) -> None:
     """Triton's cache knows a kernel by its text and line, not by its file: of two copies, the second would be
     served the first one's program, whose messages name the first one's file."""
-    if not caches:
+    folder = os.environ.get("TRITON_CACHE_DIR")
+    if not folder:
         return
-    own = Path(caches, hashlib.sha256(os.fsencode(file)).hexdigest()[:16])
+    own = Path(folder, hashlib.sha256(os.fsencode(file)).hexdigest()[:16])
     own.mkdir(parents=True, exist_ok=True)
     os.environ["TRITON_CACHE_DIR"] = str(own)
 

@@ -1,8 +1,7 @@
-"""What a case can leave behind in its process that the next case would notice.
+"""What a case can leave behind in its process that the next case of its file would notice.
 
-Not all of it, as between two tests of one pytest process: `harness.isolation.libraries` sees functions replaced
-before a case of another file runs, and nobody sees a changed value in a dictionary of a library. That is why a case
-that does not pass runs once more, in a process that no other case has used.
+Not all of it: a patched function of a library is no more to be seen here than between two tests of one pytest
+process. That is why a case that does not pass runs once more, in a process that no other case has used.
 """
 
 from __future__ import annotations

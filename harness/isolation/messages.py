@@ -100,7 +100,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Finished:
-    """A case ran to its end. `reusable`: the process waits for another case, and is as good as new."""
+    """A case ran to its end. `reusable`: the process waits for another case of the file, and is as good as new."""
 
     evidence: Evidence
     reusable: bool

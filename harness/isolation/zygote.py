@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import NoReturn
 
 from harness.isolation import child, wire
-from harness.isolation.libraries import Callables
 from harness.isolation.messages import Dump, Ended, Kill, NotReady, Ready, Setup, Spawn, Spawned
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -45,7 +44,6 @@ class Zygote:
     control: socket.socket
     children: dict[int, _Child] = field(default_factory=dict)
     prepared: set[str] = field(default_factory=set)
-    libraries: Callables = field(default_factory=Callables)
 
     def serve(self) -> None:
         while True:
@@ -104,7 +102,6 @@ class Zygote:
         # What goes wrong here goes wrong again in the child, and is told there.
         with contextlib.suppress(Exception):
             getattr(importlib.import_module(module), "warm_up", _nothing)()
-        self.libraries = Callables.found_now()
         gc.freeze()
 
     def _become_child(self, message: Spawn, job: int) -> None:
@@ -112,7 +109,7 @@ class Zygote:
         self.control.close()
         for other in self.children.values():
             os.close(other.handle)
-        child.serve(message, job, self.libraries)
+        child.serve(message, job)
 
     def _bury(self, one: _Child) -> None:
         # Not reaped yet, the child keeps its number and its group's: what it left running is killed safely.

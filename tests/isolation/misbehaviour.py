@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from harness import errors
 from harness.cases.evidence import BufferEvidence, Evidence, LaunchEvidence, Mismatch
 from harness.cases.kernel_case import CaseInstance
 from harness.cases.location import SourceLocation
@@ -160,16 +159,6 @@ def _change_folder(options: RunOptions) -> str:
     return _tell_process(options)
 
 
-def _replace_function(options: RunOptions) -> str:
-    errors.is_out_of_memory = lambda error: False
-    return _tell_process(options)
-
-
-def _replace_method(options: RunOptions) -> str:
-    SourceLocation.__repr__ = lambda self: "nowhere"
-    return _tell_process(options)
-
-
 def _draw(options: RunOptions) -> str:
     random.random()
     return _tell_process(options)
@@ -217,8 +206,6 @@ DEEDS: dict[str, Callable[[RunOptions], str | None]] = {
     "print": _print,
     "process": _tell_process,
     "change-folder": _change_folder,
-    "replace-function": _replace_function,
-    "replace-method": _replace_method,
     "draw": _draw,
     "start-thread": _start_thread,
     "leave-trap": _leave_a_trap,
