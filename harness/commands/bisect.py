@@ -1,7 +1,7 @@
 """`harness bisect CASE --target cuda:90`: the first compiler pass after which the case is wrong.
 
     harness bisect coverage_kernels/reduce/softmax.py
-    harness bisect 'coverage_kernels/reduce/softmax.py::softmax[cuda:90-fp32-64x128]'
+    harness bisect 'coverage_kernels/reduce/softmax.py::softmax[cuda:90-fp32-62x1000]'
 
 CASE is a file, or a node id with or without its [..] part, whatever target that names. The backend's own pipeline
 compiles every launch, with no GPU; the module before each pass is executed and compared with the case's goldens.

@@ -49,5 +49,7 @@ def run(options: argparse.Namespace) -> int:
     outcome = (
         f"fails by itself as it does there: {found.bucket}" if found.bucket else "passes by itself as it does there"
     )
+    if found.scratch:
+        outcome += f"; not compared: {', '.join(found.scratch)}"
     print(f"{path}: launch {found.number} of {origin}, which {outcome}")
     return 0

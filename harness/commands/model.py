@@ -77,6 +77,7 @@ def _run(instance: CaseInstance, options: argparse.Namespace, machine: str) -> i
     from harness.models.progress import facts, kernel_line
     from harness.models.run_case import run_model_case
     from harness.reports import failure_text
+    from harness.reports.timing_table import launch_lines
     from harness.verdicts import classify
 
     template = instance.template
@@ -96,5 +97,7 @@ def _run(instance: CaseInstance, options: argparse.Namespace, machine: str) -> i
         model = evidence.model
         results = sum(buffer.compared for buffer in evidence.buffers) - model.compared - model.by_executor
         print("\n".join(facts(model, len(evidence.launches), results)))
+    timed = [(launch.kernel, launch.timing) for launch in evidence.launches if launch.timing is not None]
+    print("".join(f"{line}\n" for line in launch_lines(timed, "kernel", len(timed))), end="")
     print(verdict.summary if verdict.outcome == "pass" else failure_text(verdict), flush=True)
     return int(verdict.outcome != "pass")

@@ -17,6 +17,7 @@ from harness.reports import load_report, markdown
 _REPORTED = (0, 1, 2)
 # Where a repository laid out like this one keeps its cases. Its own tests are no part of the nightly.
 _CASE_FOLDERS = ("coverage_kernels", "lit_tests")
+_WITH_A_VALUE = frozenset({"-c", "-k", "-m", "-n", "-o", "-p", "-r", "-W"})
 
 
 def register(subcommands: Any) -> None:
@@ -42,8 +43,16 @@ def run(options: argparse.Namespace) -> int:
 def pytest_command(options: argparse.Namespace) -> list[str]:
     """What `harness nightly` runs."""
     extra = [argument for argument in options.pytest_arguments if argument != "--"]
-    suite = [sys.executable, "-m", "pytest", "-n", "auto", "--gate", *_folders()]
+    # Paths of the user's own are instead of ours.
+    paths = [] if any(map(_is_path, ["", *extra], extra)) else _folders()
+    suite = [sys.executable, "-m", "pytest", "-n", "auto", "--gate", *paths]
     return [*suite, f"--report-dir={options.report_dir}", *extra]
+
+
+def _is_path(before: str, argument: str) -> bool:
+    """Whether it is a file, a folder or a node id, and not the value of the option before it."""
+    takes_it = before in _WITH_A_VALUE
+    return not takes_it and not argument.startswith("-") and Path(argument.partition("::")[0]).exists()
 
 
 def _folders() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import os
 import signal
@@ -12,6 +13,8 @@ from contextlib import suppress
 from typing import IO, Any, Generic, NoReturn, TypeVar
 
 T = TypeVar("T")
+
+_PR_SET_PDEATHSIG = 1
 
 
 def idle_cores() -> int:
@@ -27,10 +30,20 @@ def can_fork() -> bool:
 
 def fork(work: Callable[[], None]) -> int:
     """The number of a copy of this process that does the work and ends, whatever happens; it prints nothing."""
+    parent = os.getpid()
     pid = os.fork()
     if pid == 0:
+        _end_with(parent)
         _work_and_end(work)
     return pid
+
+
+def _end_with(parent: int) -> None:
+    """Killed too when the parent is; it may be already."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def end(pid: int) -> None:

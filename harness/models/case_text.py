@@ -7,12 +7,14 @@ written from the nodes of the graph. Inputs are saved where they are small, else
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.cases.dtypes import dtype_of
 from harness.cases.tolerance import Tolerance
+from harness.errors import UsageError
 from harness.models.evaluation import terms_of
 from harness.models.extract import Extraction, Parameter, Piece
 from harness.models.reference_text import HeldTo, reference_text
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     import torch
 
 SAVED_ELEMENTS = 4096
+_MOST_SAVED = 2**16
+_FEW = 8  # different values: a mask's, or a sign's
+_WIDTH = 110
 
 _FILE = '''"""{origin}"""
 
@@ -31,7 +36,7 @@ import triton
 import triton.language as tl
 from triton.language.extra import libdevice
 
-from harness.cases import Buffer, KernelCase, {launch}Normal, Uniform, Values, case, empty
+from harness.cases import {names}
 {imports}
 inf, nan = math.inf, math.nan
 
@@ -55,6 +60,8 @@ _THEN = """            Launch({name}, grid={grid}, args=dict(
 {arguments}            )),
 """
 
+
+_FILLS = ("Buffer", "Integers", "Normal", "Uniform", "Values", "empty")
 
 # By what the file may use.
 _IMPORTS = {
@@ -94,14 +101,17 @@ def case_text(taken: Extraction, origin: str, held_to: HeldTo) -> str:
     then = "".join(
         _THEN.format(name=one.kernel, grid=one.piece.request.grid, arguments=_arguments(one, 16)) for one in others
     )
+    buffers = "".join(f"    {line}\n" for line in _buffers([pair for pair in given if pair[1].is_tensor]))
+    used = [name for name in _FILLS if f"{name}(" in buffers]
+    scratch = re.findall(r"'(\w+)': None", reference)
     return _FILE.format(
-        origin=_docstring(taken, origin),
-        launch="Launch, " if others else "",
+        origin=_docstring(taken, origin, scratch),
+        names=", ".join(sorted(["KernelCase", "case", *used, *(["Launch"] if others else [])])),
         imports="".join(f"{line}\n" for word, line in _IMPORTS.items() if word in kernels + reference),
         kernels=kernels,
         reference=reference,
         name=first.kernel,
-        buffers="".join(f"    {line}\n" for line in _buffers([pair for pair in given if pair[1].is_tensor])),
+        buffers=buffers,
         grid=first.piece.request.grid,
         arguments=_arguments(first, 12),
         then=f"        then=[\n{then}        ],\n" if others else "",
@@ -113,10 +123,10 @@ def widened(text: str, tolerance: Tolerance) -> str:
     """The text of a case with a tolerance that was measured in the model."""
     line = f"        tolerance=Tolerance({tolerance.reason!r}, absolute={tolerance.absolute!r}),\n"
     text = text.replace("        reference=reference,\n", f"        reference=reference,\n{line}")
-    return text.replace("Normal, Uniform,", "Normal, Tolerance, Uniform,")
+    return text.replace("import Buffer,", "import Buffer, Tolerance,", 1)
 
 
-def _docstring(taken: Extraction, origin: str) -> str:
+def _docstring(taken: Extraction, origin: str, scratch: Sequence[str]) -> str:
     import torch
     import triton
 
@@ -128,6 +138,9 @@ def _docstring(taken: Extraction, origin: str) -> str:
     text = f"Launch {taken.number} of {origin}, {which} of its {plan.name} graph.\n\n"
     if not alone:
         text += "What is in memory between them has no node of the graph, and is judged by what is made of it.\n"
+    if scratch:
+        names = ", ".join(scratch)
+        text += f"Not compared, for no node of the graph stands for what they hold: {names}.\n"
     versions = f"torch {torch.__version__.partition('+')[0]}, triton {triton.__version__}"
     return f"{text}It computes {nodes}. {versions}.\n"
 
@@ -243,17 +256,31 @@ def _extent(group: Sequence[tuple[str, Parameter]]) -> tuple[int, int]:
 
 
 def _fill(content: torch.Tensor) -> str:
-    """The values, as many as there are until they repeat; of a large buffer of floats their mean and spread."""
+    """The values, as many as there are until they repeat; of a large buffer numbers like them. Infinities, NaNs and
+    the few values of a mask are where they are for a reason, and are all saved. Raises UsageError where they are too
+    many."""
     flat = content.reshape(-1)
     if flat.numel() and bool((flat == flat[0]).all()):
         flat = flat[:1]
-    if flat.numel() <= SAVED_ELEMENTS or not content.is_floating_point():
-        return f"Values(({''.join(f'{value!r}, ' for value in flat.tolist())}))"
+    if flat.numel() <= SAVED_ELEMENTS:
+        return _values(flat)
+    if not flat.is_floating_point():
+        return f"Integers({int(flat.min())}, {int(flat.max()) + 1})"
     wide = flat.double()
+    if not bool(wide.isfinite().all()) or wide[:SAVED_ELEMENTS].unique().numel() <= _FEW:
+        if flat.numel() <= _MOST_SAVED:
+            return _values(flat)
+        raise UsageError(f"{flat.numel()} values with infinities, NaNs or few different ones are too many to be saved")
     spread, mean = float(wide.std()), float(wide.mean())
     if float(wide.min()) >= 0:
         return f"Uniform({float(wide.min())!r}, {float(wide.max())!r})"
     return f"Normal(scale={spread!r}, mean={mean!r})"
+
+
+def _values(flat: torch.Tensor) -> str:
+    lines = textwrap.wrap(", ".join(map(repr, flat.tolist())) + ",", _WIDTH, break_long_words=False)
+    several = "\n        ".join(lines)
+    return f"Values(({several}))" if len(lines) == 1 else f"Values((\n        {several}\n    ))"
 
 
 def _arguments(one: _Named, indent: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,12 +29,14 @@ class Extracted:
     kernel  its name
     number  of the launch
     bucket  of the launch in the model and of the case by itself; "" where both pass
+    scratch what it writes that the case does not compare
     """
 
     text: str
     kernel: str
     number: int
     bucket: str
+    scratch: tuple[str, ...] = ()
 
 
 def extract(
@@ -57,7 +60,9 @@ def extract(
         failure = evidence.failure
         if failure is not None and failure.kind == "UsageError":
             raise UsageError(failure.message, failure.where, failure.hint)
-        names = ", ".join(sorted({one.name for one in reports}))
+        if any(str(one.number) == wanted and not one.launches for one in reports):
+            raise UsageError(f"step {wanted} of {origin} launches no kernel")
+        names = ", ".join(sorted({one.name for one in reports if one.launches}))
         hint = f"a number from 1 to {len(reports)}, or one of: {names}" if len(reports) > 1 else f"only 1, {names}"
         raise UsageError(f"{origin} has no launch {wanted!r}", hint=hint)
     name = extraction.launching.request.kernel.name
@@ -73,7 +78,8 @@ def extract(
     if verdict.bucket != expected:
         did, does = expected or "passes", verdict.bucket or "passes"
         raise UsageError(f"{name} in the model: {did}; by itself: {does} ({verdict.summary})")
-    return Extracted(text, name, extraction.number, expected)
+    scratch = tuple(re.findall(r"'(\w+)': None", text))
+    return Extracted(text, name, extraction.number, expected, scratch)
 
 
 def _run(

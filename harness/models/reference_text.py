@@ -110,7 +110,8 @@ def _step(step: torch.fx.Node, numbers: Mapping[str, Any]) -> str:
         return repr(numbers[str(step.target)])
     if step.target is operator.getitem:
         return f"{_argument(step.args[0])}[{_argument(step.args[1])}]"
-    arguments = [_argument(one) for one in step.args]
+    mutable = getattr(getattr(step.target, "_schema", None), "is_mutable", False)
+    arguments = [_copied(one) if mutable else _argument(one) for one in step.args]
     if name_of(step) in COMPUTED_HERE:
         named = [_argument(step.kwargs[name]) for name in sorted(step.kwargs)]
         return COMPUTED_HERE[name_of(step)].format(*arguments, *named)
@@ -119,6 +120,11 @@ def _step(step: torch.fx.Node, numbers: Mapping[str, Any]) -> str:
         return f"operator.{target.__name__}({', '.join(arguments)})"
     arguments += [f"{name}={_argument(one)}" for name, one in step.kwargs.items()]
     return f"torch.ops.{step.target}({', '.join(arguments)})"
+
+
+def _copied(value: Any) -> str:
+    """For an op that changes what it is given: what the parameters hold is needed as it was."""
+    return f"{_argument(value)}.clone()" if hasattr(value, "all_input_nodes") else _argument(value)
 
 
 def _argument(value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import torch
 
 _SEED = 0
+_AFTERWARDS = " afterwards"
 Results = dict[str, "torch.Tensor"]
 
 
@@ -46,20 +47,28 @@ class References:
         if self._own is None:
             subject = Subject.of(self.case, self.case.dtype)
             self._own = subject.results(self.case, subject.module)
-        return self._own[name]
+        return self._own[name] if name in self._own else self._unchanged({name}, self.case.dtype)[name]
 
     def compare(self, got: Results) -> list[BufferEvidence]:
         """Every result of the compiled model with torch's. A result that only one of them has is a mistake of the
         harness: raises AssertionError."""
-        assert got.keys() == self.results.keys(), (list(got), list(self.results))
-        scale = max(largest_finite(np.abs(content_of(one))) for one in self.results.values())
-        return [self._compared(name, tensor, scale) for name, tensor in got.items()]
+        got = {**self._unchanged(self.results.keys() - got.keys(), self.case.dtype), **got}
+        wanted = {**self._unchanged(got.keys() - self.results.keys(), "fp64"), **self.results}
+        scale = max(largest_finite(np.abs(content_of(one))) for one in wanted.values())
+        return [self._compared(name, tensor, wanted[name], scale) for name, tensor in got.items()]
 
-    def _compared(self, name: str, tensor: torch.Tensor, scale: float) -> BufferEvidence:
+    def _unchanged(self, names: Set[str], dtype: str | None) -> Results:
+        """What one of the runs has changed and the other has not."""
+        before = Subject.of(self.case, dtype).state
+        strangers = [name for name in names if name.removesuffix(_AFTERWARDS) not in before]
+        assert not strangers, strangers
+        return {name: before[name.removesuffix(_AFTERWARDS)].detach() for name in sorted(names)}
+
+    def _compared(self, name: str, tensor: torch.Tensor, golden: torch.Tensor, scale: float) -> BufferEvidence:
         claim = Claim(
             name,
             "out",
-            self.results[name],
+            golden,
             Operation("transcendental"),
             again=lambda how: self.own(name),
             precisions=(OWN,),
@@ -131,7 +140,7 @@ class Subject:
 
         torch.manual_seed(_SEED)
         found: Results = {}
-        before = {name: tensor.detach().clone() for name, tensor in self._state().items()}
+        before = {name: tensor.detach().clone() for name, tensor in self.state.items()}
         for number, arguments in enumerate(self.calls):
             label = f"output of call {number + 1}" if len(self.calls) > 1 else "output"
             with inside(), torch.set_grad_enabled(case.train):
@@ -140,14 +149,15 @@ class Subject:
             if case.train:
                 with inside():
                     _loss(case, returned).backward()
-        state = self._state()
+        state = self.state
         gradients = {f"gradient of {name}": tensor.grad for name, tensor in state.items() if tensor.is_leaf}
         found.update({name: grad for name, grad in gradients.items() if grad is not None})
         changed = {name for name, tensor in state.items() if not _same(before[name], tensor)}
-        found.update({f"{name} afterwards": state[name].detach() for name in sorted(changed)})
+        found.update({f"{name}{_AFTERWARDS}": state[name].detach() for name in sorted(changed)})
         return found
 
-    def _state(self) -> Results:
+    @property
+    def state(self) -> Results:
         """Parameters, buffers and inputs by name."""
         state: Results = {}
         if hasattr(self.module, "parameters"):

@@ -25,24 +25,28 @@ def timed(record: Record) -> list[tuple[str, str, TimingEvidence]]:
 
 def timing_lines(record: Record) -> list[str]:
     """A sentence on the whole run, then a row for each of the longest launches; empty where nothing was timed."""
-    rows = timed(record)
+    return launch_lines([(case, timing) for case, _, timing in timed(record)])
+
+
+def launch_lines(rows: Sequence[tuple[str, TimingEvidence]], label: str = "case", most: int = _MOST) -> list[str]:
+    """The same of launches with a label each, at most `most` of them, in their order."""
     if not rows:
         return []
-    known = [timing for _, _, timing in rows if not timing.reason]
+    known = [timing for _, timing in rows if not timing.reason]
     unknown = len(rows) - len(known)
-    total = f"{len(known)} launches on {rows[0][2].machine}: {sum(one.cycles for one in known)} cycles"
+    total = f"{len(known)} launches on {rows[0][1].machine}: {sum(one.cycles for one in known)} cycles"
     lines = [f"{total}, {_readable(sum(one.seconds for one in known), _TIMES)}"]
     if unknown:
         lines[0] += f"; without cycles: {unknown}, for a reason that the report has"
     engines = list(known[0].busy) if known else []
-    head = ("cycles", "time", *engines, "in", "out", "bound", "roofline", "case")
-    table = [head, *(_row(case, one, engines) for case, _, one in rows[:_MOST] if not one.reason)]
+    head = ("cycles", "time", *engines, "in", "out", "bound", "roofline", label)
+    table = [head, *(_row(case, one, engines) for case, one in rows[:most] if not one.reason)]
     widths = [max(len(row[column]) for row in table) for column in range(len(head))]
     for row in table if known else []:
         *numbers, case = zip(row, widths, strict=True)
         lines.append("  ".join([*(text.rjust(width) for text, width in numbers), case[0]]))
-    if len(known) > _MOST:
-        lines.append(f"... and {len(known) - _MOST} shorter ones, in the report")
+    if len(known) > most:
+        lines.append(f"... and {len(known) - most} shorter ones, in the report")
     return lines
 
 

@@ -13,6 +13,7 @@ _SUMS = re.compile(r"tt\.(dot|dot_scaled|reduce|scan)|tt\.atomic_rmw fadd .*")
 # Errors of up to so many ulp in so many of the elements, at places that nothing but chance chose.
 _SMALL = ("0", "1", "2", "3-4", "5-8", "9-16", "17-64")
 _MOST = 0.9
+_HALF_OF_IT = 0.5
 _BY_CHANCE = ("one element", "scattered", "everything")
 _STATE_THE_SUM = (
     "The errors are as small as those of the order in which a sum is made: if an element adds up K terms, give"
@@ -61,8 +62,10 @@ def _differs_as_sums_do(evidence: Evidence) -> bool:
 def _is_off_by_little(buffer: BufferEvidence) -> bool:
     counts = buffer.ulp_histogram  # none of integers, whose sums are exact
     small = sum(counts.get(label, 0) for label in _SMALL)
-    by_chance = buffer.mismatch is not None and buffer.mismatch.error_shape in _BY_CHANCE
-    return by_chance and "nan" not in counts and small > _MOST * sum(counts.values())
+    mismatch = buffer.mismatch
+    if mismatch is None or mismatch.error_shape not in _BY_CHANCE or "nan" in counts:
+        return False
+    return small > _MOST * sum(counts.values()) and mismatch.max_relative < _HALF_OF_IT
 
 
 def _pass_to_blame(verdict: Verdict) -> str:

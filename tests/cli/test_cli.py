@@ -242,6 +242,16 @@ def test_nightly_runs_the_cases_behind_the_gate(here, folders):
     ]
 
 
+def test_nightly_runs_the_part_that_is_named(here):
+    for folder in ("coverage_kernels/scan", "softmax"):
+        (here / folder).mkdir(parents=True)
+    part = parser().parse_args(["nightly", "--", "coverage_kernels/scan", "-x"])
+    assert nightly.pytest_command(part).count("coverage_kernels/scan") == 1
+    assert "coverage_kernels" not in nightly.pytest_command(part)
+    word = parser().parse_args(["nightly", "--", "-k", "softmax"])
+    assert "coverage_kernels" in nightly.pytest_command(word)
+
+
 def test_a_command_that_is_unknown_is_no_traceback(capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["nonsense"])

@@ -102,6 +102,44 @@ def test_parts_of_one_buffer_are_views_of_it():
     assert ".view((2, 4, 6), (30, 6, 1), offset=6)" in found.text
 
 
+class _Masked(torch.nn.Module):
+    mask: torch.Tensor
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mask", torch.full((80, 80), -torch.inf).triu(1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (x + self.mask).softmax(-1)
+
+
+def test_a_mask_of_infinities_is_saved_where_it_is():
+    instance = _of(_Masked(), torch.randn(80, 80))
+    found = extract(instance, "masked", "1", "")
+    assert (found.bucket, found.scratch) == ("", ())
+    assert "in_ptr1 = Buffer((80, 80), 'fp32', fill=Values((\n" in found.text
+    assert max(map(len, found.text.splitlines())) < 200
+    wrong = extract(instance, "masked", "1", "", lambda text: text.replace("arith.addf", "arith.subf"))
+    assert wrong.bucket == "wrong-values"
+
+
+def test_the_reference_changes_none_of_what_it_is_given():
+    def add(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x.add_(y) * 2
+
+    found = extract(_of(add, torch.randn(4, 5), torch.randn(4, 5)), "add", "1", "")
+    assert found.bucket == ""
+    assert "copy_.default(arg0_1.clone(), add.clone())" in found.text
+
+
+def test_what_is_not_compared_is_said():
+    """Of `topk`, made by a sort that another node has too, Inductor keeps no node."""
+    instance = _of(lambda x: (x.sort(-1), x.topk(3, -1), x.norm()), torch.randn(4, 16))
+    found = extract(instance, "sorted", "1", "")
+    assert found.scratch
+    assert f"stands for what they hold: {', '.join(found.scratch)}.\n" in found.text
+
+
 def test_random_numbers_and_sizes_are_written_down():
     dropped = extract(_of(lambda x: torch.nn.functional.dropout(x, 0.5) * 2, torch.randn(4, 8)), "dropped", "2", "")
     assert dropped.bucket == ""

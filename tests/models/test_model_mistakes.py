@@ -42,6 +42,24 @@ class Overflows(nn.Module):
         return (x * 1000).to(torch.int8)
 
 
+def test_an_input_that_only_torch_changes_differs():
+    """Inductor makes of this swap two copies of one input, by a fault of its own."""
+
+    def swap(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        kept = x.clone()
+        x.copy_(y)
+        y.copy_(kept)
+        return kept.sum()
+
+    @case()
+    def subject() -> ModelCase:
+        return ModelCase(swap, inputs=(torch.randn(4, 5), torch.randn(4, 5)))
+
+    evidence = run_model_case(subject.instances()[0], "subject", "npu", RunOptions(machine=""), keep_going=True)
+    assert evidence.failure is None
+    assert [one.name for one in evidence.buffers if one.mismatch][-1] == "input[1] afterwards"
+
+
 def verdict_of(module: nn.Module) -> tuple[Verdict, list[str]]:
     lines: list[str] = []
 

@@ -50,8 +50,10 @@ def test_what_no_pass_did_is_not_bisected():
         assert "bisect" not in next_step(verdict("cuda:90", kind, stage))
 
 
-def values_off(histogram: dict[str, int], shape: str, operations: dict[str, list[str]]) -> Evidence:
-    mismatch = Mismatch(3, 100, (4,), "1.0000002", "1.0", 2e-7, 2e-7, 20.0, shape)
+def values_off(
+    histogram: dict[str, int], shape: str, operations: dict[str, list[str]], relative: float = 2e-7
+) -> Evidence:
+    mismatch = Mismatch(3, 100, (4,), "1.0000002", "1.0", 2e-7, relative, 20.0, shape)
     buffer = BufferEvidence("c", "fp32", (100,), "out", True, ulp_histogram=histogram, mismatch=mismatch)
     return Evidence("k/a.py::a[npu-1]", "npu", "compare", buffers=[buffer], operations=operations)
 
@@ -59,6 +61,8 @@ def values_off(histogram: dict[str, int], shape: str, operations: dict[str, list
 def test_a_sum_off_by_little_may_lack_its_number_of_terms():
     evidence = values_off({"0": 60, "1": 35, "9-16": 3, "65-1024": 2}, "scattered", {"tt.dot": ["f16"]})
     assert "reduction=K" in next_step(classify(evidence))
+    lost = values_off({"0": 97, "more": 3}, "scattered", {"tt.dot": ["f16"]}, relative=1.0)
+    assert "reduction=K" not in next_step(classify(lost))
 
 
 @pytest.mark.parametrize(
