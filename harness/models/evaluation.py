@@ -200,10 +200,11 @@ def evaluate(
     module: torch.fx.GraphModule,
     dtype: torch.dtype | None,
     undefined: dict[torch.fx.Node, str],
+    rounding: Callable[[torch.fx.Node, Any], Any] | None = None,
 ) -> Values:
     """The values of the goldens' nodes, each step computed once. Floats are computed as `dtype`, whatever the graph
     says; None computes them as the graph says. `value_of` gives numbers. `undefined` is told of steps whose value
-    torch does not define. Raises what torch raises."""
+    torch does not define; `rounding` may change what a step gives. Raises what torch raises."""
     import torch
 
     wanted = {golden.node for golden in goldens}
@@ -212,7 +213,8 @@ def evaluate(
     environment = {node: _promoted(value, dtype) for node, value in leaves.items()}
     with torch.no_grad():
         for step in steps:
-            environment[step] = _computed(step, environment, value_of, module, dtype)
+            computed = _computed(step, environment, value_of, module, dtype)
+            environment[step] = computed if rounding is None else rounding(step, computed)
             note = undefined_conversion(step, environment)
             if note:
                 undefined[step] = note

@@ -7,9 +7,13 @@ from dataclasses import replace
 
 import pytest
 import torch
+import torch.fx
 
 from harness.goldens import Operation
+from harness.models.evaluation import Golden, GoldenPlan
+from harness.models.graph_run import GraphRun
 from harness.models.judge import FLOAT32, Claim, judge
+from harness.models.plan import GraphPlan
 from harness.models.tensors import buffer_of, content_of
 
 COUNT = 4000
@@ -116,3 +120,19 @@ def test_an_undecided_integer_is_one_of_those_that_were_seen(value: int, right: 
     got = golden.clone()
     got[OUTLIER] = value
     assert is_right(claim_of(golden, lambda how: other if how == FLOAT32 else golden), got) == right
+
+
+def test_how_far_the_last_bit_of_a_power_reaches_is_seen():
+    """The angles of a rotary embedding begin with constants alone: there is no input that could be moved."""
+    graph = torch.fx.Graph()
+    power = graph.call_function(torch.ops.aten.pow.Scalar, (10000.0, torch.linspace(-1, 0, 32, dtype=torch.float64)))
+    angle = graph.call_function(torch.ops.aten.mul.Tensor, (power, 120.0))
+    cosine = graph.call_function(torch.ops.aten.cos.default, (angle,))
+    plan = GraphPlan(0, "inference", torch.fx.GraphModule(torch.nn.Module(), graph))
+    golden = Golden(cosine, 0, {}, (power, angle, cosine))
+    run = GraphRun(plan, GoldenPlan({(0, "buf0"): [golden]}), {})
+    run.make_goldens(0)
+    (made,) = run.made[0, "buf0"]
+    assert made.again is not None
+    reached = (made.again(0) - made.value).abs().max()
+    assert 5e-6 < reached < 1e-4
