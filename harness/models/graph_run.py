@@ -45,7 +45,7 @@ class Made:
         """In which torch's error says something: its own dtypes only where they are narrower than float32."""
         if self.again is None:
             return ()
-        return (FLOAT32, OWN) if any(map(_is_half, self.golden.steps)) else (FLOAT32,)
+        return (FLOAT32, OWN) if any(map(_is_narrow, self.golden.steps)) else (FLOAT32,)
 
 
 @dataclass
@@ -162,10 +162,10 @@ class GraphRun:
         return evaluate(goldens, leaves, value_of, module, dtype, self.undefined, rounding)
 
 
-def _is_half(node: torch.fx.Node) -> bool:
-    import torch
-
-    return getattr(node.meta.get("val"), "dtype", None) in (torch.bfloat16, torch.float16)
+def _is_narrow(node: torch.fx.Node) -> bool:
+    """bf16, fp16 or fp8: what passes through it is rounded, as float64 is not."""
+    dtype = getattr(node.meta.get("val"), "dtype", None)
+    return dtype is not None and dtype.is_floating_point and dtype.itemsize < 4
 
 
 def _as_in_graph(node: torch.fx.Node, value: Any) -> Any:

@@ -60,6 +60,15 @@ def test_an_input_that_only_torch_changes_differs():
     assert [one.name for one in evidence.buffers if one.mismatch][-1] == "input[1] afterwards"
 
 
+def test_a_cast_to_fp8_and_back_is_rounded_in_its_golden_too():
+    @case()
+    def subject() -> ModelCase:
+        return ModelCase(lambda x: x.to(torch.float8_e4m3fn).float() * 2, inputs=(torch.randn(32),))
+
+    evidence = run_model_case(subject.instances()[0], "subject", "npu", RunOptions(machine=""))
+    assert evidence.is_clean, evidence.buffers
+
+
 def verdict_of(module: nn.Module) -> tuple[Verdict, list[str]]:
     lines: list[str] = []
 
