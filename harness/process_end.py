@@ -1,10 +1,15 @@
-"""How a process ends that has imported torch."""
+"""How a process ends that has imported torch, or that another one has forked."""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import gc
+import signal
 import sys
 from typing import NoReturn
+
+_PR_SET_PDEATHSIG = 1
 
 
 def leave(status: int) -> NoReturn:
@@ -12,3 +17,9 @@ def leave(status: int) -> NoReturn:
     many a command does (0.7 s)."""
     gc.freeze()
     sys.exit(status)
+
+
+def end_with_parent() -> None:
+    """This process is killed when the one that forked it ends, however that ends. Linux only: elsewhere nothing."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import dataclasses
 import faulthandler
 import gc
@@ -28,12 +27,12 @@ from harness.errors import CaseError, EnvironmentFailed, HarnessError, UsageErro
 from harness.isolation import wire
 from harness.isolation.leftovers import Snapshot
 from harness.isolation.messages import CaseRequest, Finished, Spawn, Stage
+from harness.process_end import end_with_parent
 
 # Of a process that is to run another case. A new one has about 0.5 GiB, nearly all of it shared with the zygote.
 _MUCH_MEMORY = 2**30
 
 _DUMP_SIGNAL = signal.SIGUSR1
-_PR_SET_PDEATHSIG = 1
 
 
 def serve(message: Spawn, job: int) -> NoReturn:
@@ -70,7 +69,7 @@ def request_dump(pid: int) -> None:
 
 def _detach(message: Spawn) -> None:
     os.setpgid(0, 0)
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for source, descriptor in ((os.devnull, 0), (message.stdout, 1), (message.stderr, 2)):
         opened = os.open(source, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import faulthandler
 import os
 import signal
@@ -12,9 +11,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import IO, Any, Generic, NoReturn, TypeVar
 
-T = TypeVar("T")
+from harness.process_end import end_with_parent
 
-_PR_SET_PDEATHSIG = 1
+T = TypeVar("T")
 
 
 def idle_cores() -> int:
@@ -40,8 +39,7 @@ def fork(work: Callable[[], None]) -> int:
 
 def _end_with(parent: int) -> None:
     """Killed too when the parent is; it may be already."""
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()
     if os.getppid() != parent:
         os._exit(1)
 

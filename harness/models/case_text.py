@@ -123,7 +123,7 @@ def widened(text: str, tolerance: Tolerance) -> str:
     """The text of a case with a tolerance that was measured in the model."""
     line = f"        tolerance=Tolerance({tolerance.reason!r}, absolute={tolerance.absolute!r}),\n"
     text = text.replace("        reference=reference,\n", f"        reference=reference,\n{line}")
-    return text.replace("import Buffer,", "import Buffer, Tolerance,", 1)
+    return text.replace("from harness.cases import ", "from harness.cases import Tolerance, ", 1)
 
 
 def _docstring(taken: Extraction, origin: str, scratch: Sequence[str]) -> str:
